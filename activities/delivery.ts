@@ -1,23 +1,15 @@
 import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
-import { deliverOnce } from '../src/delivery/deliver.ts';
 import { publishCompletedBatches } from '../src/delivery/email/completed-batches.ts';
 import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliverEmails } from '../src/delivery/email/deliver.ts';
-import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
+import { cancelScheduled, endedAs, giveUp, hasReachedLimit, isPending } from '../src/delivery/endings.ts';
 import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../src/delivery/messages/contract.ts';
+import { deliverMessage } from '../src/delivery/messages/deliver.ts';
 import type { MessageChannel } from '../src/domain/messages/message.ts';
-import {
-  type AttemptLimit,
-  endedAs,
-  hasReachedLimit,
-  isPending,
-  notAccepted,
-  retryDelayMs,
-  withHeartbeat,
-} from './temporal.ts';
+import { type AttemptLimit, notAccepted, retryDelayMs, withHeartbeat } from './temporal.ts';
 
 /** The activities of the fleet `email`. */
 export function makeEmailActivities(deps: EmailDeps) {
@@ -39,11 +31,10 @@ export function makeMessageActivities(deps: MessageDeps) {
   const activitiesOf = (kind: MessageChannel) => {
     const channel = messageChannel(deps, kind);
     return makeDeliveryActivities(deps, channel, {
-      // Messages have no copies, so none ends as `partial`. Tasks of versions before schedules have no `version`.
-      deliver: async ({ id, version = 0 }: Partial<Member> & { id: string }) => {
-        const { results } = await deliverOnce(deps, channel, [{ id, version }]);
-        return results.filter((result) => result.state !== 'partial');
-      },
+      // Tasks of versions before schedules have no `version`.
+      deliver: async ({ id, version = 0 }: Partial<Member> & { id: string }) => [
+        await deliverMessage(deps, channel, { id, version }),
+      ],
     });
   };
   const [chat, sms] = [activitiesOf('chatapp'), activitiesOf('sms')];
@@ -118,7 +109,7 @@ function makeDeliveryActivities(
         result = endedAs(await giveUpMessage({ id: member.id, maximumAttempts }), result);
       if (result.state !== 'again') return result;
       const waitMs = Math.max(result.afterMs ?? 0, result.postponed ? 0 : deps.initialIntervalMs);
-      if (result.postponed || waitMs >= LONG_WAIT_MS) await channel.postponeCheck(member.id, waitMs);
+      if (result.postponed || waitMs >= LONG_WAIT_MS) await channel.postponeCheck([member.id], waitMs);
       return result;
     },
 

@@ -5,5 +5,6 @@ export {
   makeMessageActivities,
   type MessageActivities,
 } from './delivery.ts';
-export { type GroupActivities, type GroupDelivery, makeGroupActivities } from './group.ts';
+export type { GroupDelivery } from '../src/delivery/group.ts';
+export { type GroupActivities, makeGroupActivities, makeMessageGroupActivities } from './group.ts';
 export { makeUpkeepActivities, type UpkeepActivities } from './upkeep.ts';

@@ -1,6 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type { AgainResult, DeliveryDeps, DeliveryStatus, MemberResult } from '../src/delivery/contract.ts';
+import type { AgainResult, DeliveryDeps } from '../src/delivery/contract.ts';
 
 /** A third of the heartbeat timeout in the workflows. */
 const HEARTBEAT_INTERVAL_MS = 5_000;
@@ -19,26 +19,6 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
 /** The limit of attempts of the workflow that calls an activity; workflows of earlier versions omit it. */
 export interface AttemptLimit {
   readonly maximumAttempts?: number;
-}
-
-/**
- * Returns true if recorded attempts, or the failed look-ups of the last one, have reached the limit. The activity then fails without a
- * retry, and the workflow gives the message up: its retry policy counts from the beginning of each round, and would allow as many
- * attempts again. More look-ups follow only while the organization is suspended; they wait as the policy states.
- */
-export function hasReachedLimit({ failures = 0, checks }: AgainResult, maximumAttempts = Infinity): boolean {
-  return failures >= maximumAttempts || checks === maximumAttempts;
-}
-
-/** Returns true if a message with this status is still to be sent. */
-export function isPending(status: DeliveryStatus): boolean {
-  return status === 'queued' || status === 'scheduled';
-}
-
-/** Returns the result of a message that was given up with this status; the same result if it has attempts left. */
-export function endedAs(status: DeliveryStatus | undefined, result: MemberResult): MemberResult {
-  if (status === undefined || isPending(status)) return result;
-  return { id: result.id, state: 'ended', status };
 }
 
 /** Returns the milliseconds until a message is attempted again: at least what its provider requested. */

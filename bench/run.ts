@@ -7,6 +7,7 @@ import { due } from './due.ts';
 import { floor } from './floor.ts';
 import { lists } from './lists.ts';
 import { memory } from './memory.ts';
+import { messages } from './messages.ts';
 import { otp } from './otp.ts';
 import { pages } from './pages.ts';
 import { retention } from './retention.ts';
@@ -28,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   floor,
   otp,
   backlog,
+  messages,
   due,
   webhooks,
   'tenants-line': tenantsLine,

@@ -129,6 +129,9 @@ async function startService(
     PORT: String(api),
     HOST: '127.0.0.1',
     POSTMARK_BASE_URL: `http://127.0.0.1:${simulator}`,
+    TWILIO_ACCOUNT_SID: secrets.twilio_account_sid,
+    TWILIO_AUTH_TOKEN: secrets.twilio_auth_token,
+    TWILIO_BASE_URL: `http://127.0.0.1:${simulator}`,
     ...given,
   };
   const provider = {

@@ -27,6 +27,16 @@ export async function untilSent(pool: Pool): Promise<void> {
   });
 }
 
+/** Waits until every chat-app message and SMS has been handed over. */
+export async function untilMessagesSent(pool: Pool): Promise<void> {
+  await until('every message is sent', async () => {
+    const { rows } = await pool.query<{ open: boolean }>(
+      `SELECT EXISTS (SELECT FROM chat_messages WHERE status IN ('queued', 'scheduled')) AS open`,
+    );
+    return rows[0]?.open === false;
+  });
+}
+
 /** Waits until every email of a batch has been handed over, by its counts: reading its emails would slow their delivery. */
 export async function untilBatchSent(pool: Pool, stack: Pick<DevFile, 'organization_id'>, id: string): Promise<void> {
   await until('the batch is sent', async () => {

@@ -289,6 +289,11 @@ export const SETTINGS = {
     'known',
     oneOf(...WINDOW_POLICIES),
   ),
+  NUMBER_MESSAGES_PER_SECOND: preset(
+    'chat-app messages or SMS per second that one worker sends from one number at most; a provider that takes fewer answers 429, and the worker waits as long as it asks',
+    '80',
+    integer(1, 10_000),
+  ),
   MAX_BODY_BYTES: preset('maximum size of a request body in bytes', String(43 * 1_048_576), integer(1, 1_073_741_824)),
   MAX_CONNECTIONS: preset(
     'maximum number of connections of one API process; further ones are closed',
@@ -343,7 +348,7 @@ export const SETTINGS = {
     integer(0, 1_000_000),
   ),
   WORKFLOW_STARTS_PER_SECOND: preset(
-    'workflows per second that the relay starts at most for due emails; above this rate, beside a batch and while workers do not keep up, emails share workflows (from 10,000 on only above the rate). Chat-app messages and SMS have a separate limit of the same rate',
+    'workflows per second that the relay starts at most for due emails, and as many for due chat-app messages and SMS; above this rate, beside a batch of emails and while workers do not keep up, messages share workflows (from 10,000 on only above the rate)',
     '20',
     integer(1, 1_000_000),
   ),

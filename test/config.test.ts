@@ -192,6 +192,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     bad: ['x', 'ftp://h', 'graph.facebook.com'],
   },
   CHATAPP_WINDOW: { fallback: 'known', good: any('known', 'enforce', 'off'), bad: ['Known', 'true', 'toString'] },
+  NUMBER_MESSAGES_PER_SECOND: number(80, 1, 10_000),
   MAX_BODY_BYTES: number(45_088_768, 1, 1_073_741_824),
   MAX_CONNECTIONS: number(10_000, 1, 1_000_000),
   RATE_LIMIT_RPS: limit(10_000),

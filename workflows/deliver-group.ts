@@ -11,12 +11,13 @@ import {
 } from '@temporalio/workflow';
 import type { GroupActivities, GroupDelivery } from '../activities/index.ts';
 import type { RetryPolicy } from '../src/domain/email/retry.ts';
+import type { MessageChannel } from '../src/domain/messages/message.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 
-/** Emails that are due at the same instant, or immediately, and share one workflow. */
+/** Messages of one channel that are due at the same instant, or immediately, and share one workflow. */
 export interface DeliverGroup {
-  /** The workflow's own id, by which the emails' rows name it. */
+  /** The workflow's own id, by which the messages' rows name it. */
   readonly id: string;
   readonly members: readonly { readonly id: string; readonly version: number }[];
   /** UTC with milliseconds, or null for immediately. */
@@ -24,10 +25,15 @@ export interface DeliverGroup {
   readonly retry: RetryPolicy;
   /** The task queue of its activities; `email-groups` by default, which earlier versions used for all groups. */
   readonly taskQueue?: GroupQueue;
+  /** Missing for emails. */
+  readonly channel?: MessageChannel;
 }
 
-/** Groups have task queues of their own, with few slots each: one for emails of batches, one for single emails. */
-export type GroupQueue = 'email-groups' | 'email-bursts';
+/**
+ * Groups have task queues of their own, with few slots each: one for emails of batches and late ones, one for single emails that became
+ * due just now; and the same for chat-app messages and SMS.
+ */
+export type GroupQueue = 'email-groups' | 'email-bursts' | 'chat-groups' | 'chat-bursts';
 
 /** Bookkeeping in Postgres is retried without a limit until the database is reachable. */
 const BOOKKEEPING: ActivityOptions = {
@@ -36,17 +42,17 @@ const BOOKKEEPING: ActivityOptions = {
 };
 
 /**
- * Delivers many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be retried
- * after the others have ended, is detached: its own workflow delivers it. Canceled emails are skipped when the group is due.
- * @returns the number of emails by their last status
+ * Delivers many messages from their acceptance to their end at the provider. A message that is rescheduled, or that must be retried
+ * after the others have ended, is detached: another workflow delivers it. Canceled messages are skipped when the group is due.
+ * @returns the number of messages by their last status
  */
 export async function deliverGroup(group: DeliverGroup): Promise<GroupDelivery['counts']> {
-  const { id, members, dueAt } = group;
+  const { members } = group;
   try {
-    await waitUntilDue(members.length, dueAt);
+    await waitUntilDue(group);
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    await CancellationScope.nonCancellable(() => activitiesOf(group, BOOKKEEPING).cancelGroup({ id, members }));
+    await CancellationScope.nonCancellable(() => activitiesOf(group, BOOKKEEPING).cancelGroup(inputOf(group, members)));
   }
   return CancellationScope.nonCancellable(async () => {
     let delivery = await attempt(group, members);
@@ -69,32 +75,43 @@ export async function deliverGroup(group: DeliverGroup): Promise<GroupDelivery['
   });
 }
 
-async function waitUntilDue(count: number, dueAt: string | null): Promise<void> {
+async function waitUntilDue(group: DeliverGroup): Promise<void> {
+  const { members, dueAt } = group;
   const waitMs = dueAt === null ? 0 : Date.parse(dueAt) - Date.now();
   if (waitMs <= 0) return;
-  setCurrentDetails(`${count} emails, waiting until ${dueAt}`);
+  setCurrentDetails(`${members.length} ${nounOf(group)}, waiting until ${dueAt}`);
   await sleep(waitMs, { summary: `until ${dueAt}` });
 }
 
 /** Attempts the delivery under the retry policy, as the workflow of a single email does. */
 async function attempt(group: DeliverGroup, members: DeliverGroup['members']): Promise<GroupDelivery> {
-  const { id, retry } = group;
-  setCurrentDetails(`Sending ${members.length} emails`);
+  const { retry } = group;
+  const input = { ...inputOf(group, members), maximumAttempts: retry.maximumAttempts };
+  const count = `${members.length} ${nounOf(group)}`;
+  setCurrentDetails(`Sending ${count}`);
   // From the second round on at least 2: with a single attempt, Temporal would not wait for the delay that a pause requests.
   for (let { maximumAttempts } = retry; ; maximumAttempts = Math.max(2, retry.maximumAttempts)) {
     const activities = activitiesOf(group, {
       startToCloseTimeout: '1 hour',
       heartbeatTimeout: '15 seconds',
-      summary: `hand ${members.length} emails over to a provider, at most ${maximumAttempts} attempts`,
+      summary: `hand ${count} over to a provider, at most ${maximumAttempts} attempts`,
       retry: { ...retry, maximumAttempts, backoffCoefficient: 2 },
     });
     try {
-      return await activities.deliverGroup({ id, members, maximumAttempts: retry.maximumAttempts });
+      return await activities.deliverGroup(input);
     } catch (error) {
       if (!(error instanceof ActivityFailure)) throw error;
-      await activitiesOf(group, BOOKKEEPING).giveUpGroup({ id, members, maximumAttempts: retry.maximumAttempts });
+      await activitiesOf(group, BOOKKEEPING).giveUpGroup(input);
     }
   }
+}
+
+function inputOf({ id, channel }: DeliverGroup, members: DeliverGroup['members']) {
+  return { id, members, ...(channel !== undefined && { channel }) };
+}
+
+function nounOf({ channel }: DeliverGroup): string {
+  return channel === undefined ? 'emails' : 'messages';
 }
 
 function activitiesOf({ taskQueue = 'email-groups' }: DeliverGroup, options: ActivityOptions) {

@@ -188,8 +188,8 @@ export interface ChannelEndings {
   lockStatuses(client: Db, ids: readonly string[], workflowId: string): Promise<Map<string, DeliveryStatus>>;
   /** Returns the messages whose organization is suspended. */
   findSuspended(client: Db, ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Postpones upkeep's next check of a message until ten minutes after a wait of `waitMs`. */
-  postponeCheck(id: string, waitMs: number): Promise<void>;
+  /** Postpones upkeep's next check of messages until ten minutes after a wait of `waitMs`. */
+  postponeCheck(ids: readonly string[], waitMs: number): Promise<void>;
   /** Cancels locked messages that are still scheduled. @returns the ids of those */
   cancel(client: Db, ids: readonly string[]): Promise<readonly string[]>;
 }

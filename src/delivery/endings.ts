@@ -1,7 +1,7 @@
 import { isWindowError } from '../domain/chat/window.ts';
 import { type Attempt, hasFinalOutcome, isAmbiguous, lastAttempts } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
-import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Failure } from './contract.ts';
+import type { AgainResult, ChannelEndings, DeliveryDeps, DeliveryStatus, Failure, MemberResult } from './contract.ts';
 import { accountRefusedError } from './pauses.ts';
 
 /**
@@ -97,4 +97,24 @@ export async function cancelScheduled(
     for (const id of await channel.cancel(client, [...statuses.keys()])) statuses.set(id, 'canceled');
     return statuses;
   });
+}
+
+/**
+ * Returns true if recorded attempts, or the failed look-ups of the last one, have reached the limit. The activity then fails without a
+ * retry, and the workflow gives the message up: its retry policy counts from the beginning of each round, and would allow as many
+ * attempts again. More look-ups follow only while the organization is suspended; they wait as the policy states.
+ */
+export function hasReachedLimit({ failures = 0, checks }: AgainResult, maximumAttempts = Infinity): boolean {
+  return failures >= maximumAttempts || checks === maximumAttempts;
+}
+
+/** Returns true if a message with this status is still to be sent. */
+export function isPending(status: DeliveryStatus): boolean {
+  return status === 'queued' || status === 'scheduled';
+}
+
+/** Returns the result of a message that was given up with this status; the same result if it has attempts left. */
+export function endedAs(status: DeliveryStatus | undefined, result: MemberResult): MemberResult {
+  if (status === undefined || isPending(status)) return result;
+  return { id: result.id, state: 'ended', status };
 }

@@ -7,9 +7,9 @@ import {
   makeMessageActivities,
   makeEmailActivities,
   makeGroupActivities,
+  makeMessageGroupActivities,
   makeUpkeepActivities,
 } from '../../activities/index.ts';
-import type { GroupQueue } from '../../workflows/index.ts';
 import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMigrationCheck } from '../http/plugins/readiness.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
@@ -91,26 +91,7 @@ const FLEETS = {
   'email-single': (): QueueOptions[] => emailQueues('email', 'email-bursts'),
   'email-groups': (): QueueOptions[] => emailQueues('email-groups'),
   /** Workflows of chat-app messages and SMS, and calls to their providers. */
-  chat: (): QueueOptions[] => [
-    {
-      taskQueue: 'chat',
-      ...firstAttempts(),
-      activities: makeMessageActivities({
-        ...retrySettings(config, pool, log),
-        pool,
-        contents: makeEmailContents(secretKeys),
-        providerOf: makeReportedChatProviders(),
-        pace: makeMessagePace(),
-        windowPolicy: config.CHATAPP_WINDOW,
-        recorder,
-        line,
-        stopping: ending.signal,
-        log,
-      }),
-      maxConcurrentActivityTaskExecutions: 200,
-      maxConcurrentActivityTaskPolls: 10,
-    },
-  ],
+  chat: (): QueueOptions[] => chatQueues(),
   /** Posts to customers' endpoints. Does not need Temporal. */
   webhooks: (): QueueOptions[] => {
     const dispatcher = startWebhookDispatcher({
@@ -285,7 +266,7 @@ function readFleets(): Fleet[] {
  * Workflows of single emails, and calls to email providers. Queues of groups have few slots, since each group holds many
  * emails in memory.
  */
-function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOptions[] {
+function emailQueues(...taskQueues: readonly ('email' | 'email-bursts' | 'email-groups')[]): QueueOptions[] {
   void updateCredentialPauses(config, pool, log);
   const deps = {
     ...makeEmailDeps(config, { pool, recorder, line, stopping: ending.signal, files, log, tracer }),
@@ -307,6 +288,47 @@ function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOpt
     'email-groups': groups,
   };
   return taskQueues.map((taskQueue) => ({ taskQueue, ...options[taskQueue] }));
+}
+
+/**
+ * Workflows of single chat-app messages and SMS, and calls to their providers. A group holds ids only, and its members wait for the rate
+ * of their number, so it costs little.
+ */
+function chatQueues(): QueueOptions[] {
+  const deps: MessageDeps = {
+    ...retrySettings(config, pool, log),
+    pool,
+    contents: makeEmailContents(secretKeys),
+    providerOf: makeReportedChatProviders(),
+    pace: makeMessagePace(config.NUMBER_MESSAGES_PER_SECOND),
+    windowPolicy: config.CHATAPP_WINDOW,
+    recorder,
+    line,
+    stopping: ending.signal,
+    log,
+  };
+  const groups = makeMessageGroupActivities(deps);
+  return [
+    {
+      taskQueue: 'chat',
+      ...firstAttempts(),
+      activities: makeMessageActivities(deps),
+      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskPolls: 10,
+    },
+    {
+      taskQueue: 'chat-bursts',
+      activities: groups['chat-bursts'],
+      maxConcurrentActivityTaskExecutions: 16,
+      maxConcurrentActivityTaskPolls: 4,
+    },
+    {
+      taskQueue: 'chat-groups',
+      activities: groups['chat-groups'],
+      maxConcurrentActivityTaskExecutions: 4,
+      maxConcurrentActivityTaskPolls: 4,
+    },
+  ];
 }
 
 /**

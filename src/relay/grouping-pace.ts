@@ -1,4 +1,4 @@
-import type { EmailRow, GroupRow } from '../store/outbox/outbox.ts';
+import type { DeliveryRow, GroupRow } from '../store/outbox/outbox.ts';
 import { isSingle, type Mode } from './plan.ts';
 
 /**
@@ -59,7 +59,7 @@ export class GroupingPace {
   }
 
   /** Records a plan. After a round for single emails, the next one starts ROUND_MS or LONG_ROUND_MS later. */
-  recordPlan(grouped: readonly EmailRow[], ownWorkflows: readonly EmailRow[], isBehind = false): void {
+  recordPlan(grouped: readonly DeliveryRow[], ownWorkflows: readonly DeliveryRow[], isBehind = false): void {
     const isBesideBatch = isBehind || this.#isBesideBatch();
     // Beside a batch, an email with its own workflow ends a round too.
     const singles = (isBesideBatch ? [...grouped, ...ownWorkflows] : grouped).filter(isSingle).length;

@@ -8,7 +8,7 @@ import { defineSearchAttributeKey, NamespaceNotFoundError, TypedSearchAttributes
 import type { UpkeepTaskName, DeliverGroup, DeliverMessage, Schedule } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
-import type { EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
+import type { DeliveryRow, EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { TemporalUnreachable, WorkflowStillOpen } from './relay.ts';
 
@@ -51,12 +51,12 @@ export function makeTemporalDispatcher(
   const { workflow } = client;
 
   /** Starts or signals the workflow that delivers an email or message. */
-  async function requestDelivery(row: EmailRow | MessageRow): Promise<void> {
+  async function requestDelivery(row: DeliveryRow): Promise<void> {
     const { action, message_id: id, tries, version, due_at: dueAt } = row;
     const request = REQUESTS[action];
     if (request === 'cancel') {
       // The workflow of a group finds canceled members when it is due.
-      if (isAboutEmail(row) && row.workflow_id !== id) return;
+      if (row.workflow_id !== id) return;
       try {
         await ignoreNotFound(workflow.getHandle(id).signal('cancel'));
       } catch (error) {
@@ -176,12 +176,18 @@ const REQUESTS = {
   message_again: 'start',
   message_reschedule: 'reschedule',
   message_cancel: 'cancel',
-} as const satisfies Record<(EmailRow | MessageRow)['action'], string>;
+} as const satisfies Record<DeliveryRow['action'], string>;
 
 /** The workflow types by channel. */
 const WORKFLOWS = { email: 'deliverEmail', chatapp: 'deliverChat', sms: 'deliverSms' } as const;
 
-function isAboutEmail(row: EmailRow | MessageRow): row is EmailRow {
+const NOUNS = {
+  email: ['email', 'emails'],
+  chatapp: ['chat-app message', 'chat-app messages'],
+  sms: ['SMS', 'SMS'],
+} as const;
+
+function isAboutEmail(row: DeliveryRow): row is EmailRow {
   return !('channel' in row);
 }
 
@@ -197,20 +203,23 @@ function messageOptions(row: MessageRow) {
   const { channel, to, type } = row;
   const name = channel === 'sms' ? 'SMS' : `Chat-app message (${type})`;
   return {
-    ...options({ ...row, batch_id: null }, channel, QUEUES.chat, SINGLE_PRIORITY),
+    ...options(row, channel, QUEUES.chat, SINGLE_PRIORITY),
     staticSummary: `${name} to ${maskNumber(to)}, ${due(row.due_at)}`,
   };
 }
 
 function groupOptions(row: GroupRow, retry: RetryPolicy) {
-  const { members, due_at, message_id: id, is_bulk, is_late } = row;
+  const { members, channel, due_at, message_id: id, is_bulk, is_late } = row;
   const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
-  const taskQueue = is_bulk || is_late ? 'email-groups' : 'email-bursts';
+  const [bursts, groups] =
+    channel === 'email' ? (['email-bursts', 'email-groups'] as const) : (['chat-bursts', 'chat-groups'] as const);
+  const taskQueue = is_bulk || is_late ? groups : bursts;
+  const input = { id, members, dueAt: due_at, retry, taskQueue, ...(channel !== 'email' && { channel }) };
   const priority = is_late ? LATE_PRIORITY : SINGLE_PRIORITY;
   return {
-    ...options(row, 'email', QUEUES.groups, is_bulk ? BULK_PRIORITY : priority),
-    args: [{ id, members, dueAt: due_at, retry, taskQueue }] as [DeliverGroup],
-    staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
+    ...options(row, channel, QUEUES.groups, is_bulk ? BULK_PRIORITY : priority),
+    args: [input] as [DeliverGroup],
+    staticSummary: `${members.length} ${NOUNS[channel][members.length === 1 ? 0 : 1]}${batch}, ${due(due_at)}`,
   };
 }
 

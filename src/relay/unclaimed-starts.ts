@@ -2,35 +2,35 @@ import type { GroupRow } from '../store/outbox/outbox.ts';
 import type { StartedWorkflow } from '../store/outbox/unclaimed.ts';
 
 /**
- * How many workflows the relay may start now. Emails that may not start one wait in the outbox, where the next round finds more of
+ * How many workflows the relay may start now. Messages that may not start one wait in the outbox, where the next round finds more of
  * them for one workflow.
  */
 export interface StartCapacity {
-  /** Workflows for one email each. */
+  /** Workflows for one message each. */
   readonly own: number;
   /** Workflows for emails that share none: some also while no other email has its own, so that they are not forgotten. */
   readonly detached: number;
-  /** Groups of single emails that became due just now. */
+  /** Groups of single messages that became due just now. */
   readonly fresh: number;
-  /** Groups of single emails that have waited (see `EmailRow.is_late`). */
+  /** Groups of single messages that have waited (see `EmailRow.is_late`). */
   readonly late: number;
 }
 
 type Kind = 'own' | 'fresh' | 'late';
 
-/** From this setting on, each email has a workflow of its own whether or not workers keep up. No Temporal starts as many a second. */
+/** From this setting on, each message has a workflow of its own whether or not workers keep up. No Temporal starts as many a second. */
 const UNLIMITED_STARTS_PER_SECOND = 10_000;
-/** Workers that take longer than this from the start of a workflow to the claim of its email are behind. */
+/** Workers that take longer than this from the start of a workflow to the claim of its message are behind. */
 const MAX_LAG_MS = 1_000;
 /** Workers that were behind have caught up when no start has been unclaimed for longer than this. */
 const CAUGHT_UP_LAG_MS = 300;
 /**
- * After workers have caught up, emails go on sharing workflows for this long, twice as long each time that they fall behind again soon,
+ * After workers have caught up, messages go on sharing workflows for this long, twice as long each time that they fall behind again soon,
  * at most MAX_HOLD_MS: without it, the relay would start 20 workflows whenever the workers are done with the last ones.
  */
 const MIN_HOLD_MS = 5_000;
 const MAX_HOLD_MS = 60_000;
-/** An email whose own workflow has not claimed it after this time is sent by a shared one. */
+/** A message whose own workflow has not claimed it after this time is sent by a shared one. */
 const OVERDUE_MS = 3_000;
 /** Groups without a claim at a time. The next ones are larger. One activity slot more than a worker has for each kind keeps it busy. */
 const MAX_GROUPS: Readonly<Record<'fresh' | 'late', number>> = { fresh: 3, late: 5 };
@@ -50,12 +50,12 @@ interface Start extends Omit<StartedWorkflow, 'ageMs'> {
 }
 
 /**
- * The workflows that this relay has started and no worker has claimed an email of. They decide whether an email gets a workflow of its
- * own (decision 182): it costs 30 times as much processor time as one email of a group, so it is worth its price only while workers
- * keep up.
+ * The workflows that this relay has started and no worker has claimed a message of. They decide whether a message gets a workflow of
+ * its own (decision 182): it costs 30 times as much processor time as one email of a group, so it is worth its price only while workers
+ * keep up. Emails have one instance, chat-app messages and SMS another, since they have workers of their own.
  */
 export class UnclaimedStarts {
-  /** True if each email has a workflow of its own whether or not workers keep up. */
+  /** True if each message has a workflow of its own whether or not workers keep up. */
   readonly isUnlimited: boolean;
   /** Own workflows without a claim: at most as many as may be started in a second. */
   readonly #maxOwn: number;
@@ -73,9 +73,9 @@ export class UnclaimedStarts {
     this.#now = now;
   }
 
-  /** Records the start of an email's own workflow. */
-  recordOwn(emailId: string): void {
-    this.#record('own', emailId, [emailId]);
+  /** Records the start of a message's own workflow. */
+  recordOwn(messageId: string): void {
+    this.#record('own', messageId, [messageId]);
   }
 
   /** Records the starts of groups. Those of batches are paced by their size and do not count. */
@@ -87,9 +87,9 @@ export class UnclaimedStarts {
     }
   }
 
-  #record(kind: Kind, workflowId: string, emailIds: readonly string[]): void {
+  #record(kind: Kind, workflowId: string, messageIds: readonly string[]): void {
     if (this.isUnlimited) return;
-    this.#starts.set(workflowId, { kind, workflowId, emailIds, startedAt: this.#now() });
+    this.#starts.set(workflowId, { kind, workflowId, messageIds, startedAt: this.#now() });
   }
 
   /** The workflows whose claims are to be looked up, with their age. */
@@ -98,7 +98,7 @@ export class UnclaimedStarts {
     return [...this.#starts.values()].map((start) => ({ ...start, ageMs: now - start.startedAt }));
   }
 
-  /** Removes workflows that have claimed an email. @param workflowIds of `pending` */
+  /** Removes workflows that have claimed a message. @param workflowIds of `pending` */
   recordClaims(workflowIds: readonly string[]): void {
     let latest = -Infinity;
     for (const id of workflowIds) {
@@ -115,7 +115,7 @@ export class UnclaimedStarts {
     return this.#lagMs;
   }
 
-  /** True while emails share workflows because workers do not keep up, or have not for long enough. */
+  /** True while messages share workflows because workers do not keep up, or have not for long enough. */
   get isBehind(): boolean {
     return this.#isBehind || this.#now() - this.#caughtUpAt < this.#holdMs;
   }
@@ -152,7 +152,7 @@ export class UnclaimedStarts {
     return this.#now() - latest > Math.min(GROUP_RETRY_MS * 2 ** -free, MAX_HOLD_MS) ? 1 : 0;
   }
 
-  /** Removes and returns the emails whose own workflows have not claimed them for long. */
+  /** Removes and returns the messages whose own workflows have not claimed them for long. */
   takeOverdue(limit: number): string[] {
     const before = this.#now() - OVERDUE_MS;
     const overdue = this.#of('own')

@@ -144,13 +144,13 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge(
     'sendwright_relay_lag_seconds',
-    'Age of the oldest workflow of due emails that was started and has claimed none; above 1, single emails share workflows.',
+    'Age of the oldest workflow of due messages that was started and has claimed none; above 1, single messages share workflows.',
     [],
     ({ relay }) => [[{}, relay.lagMs / 1_000]],
   );
   gauge(
     'sendwright_relay_shares_workflows',
-    '1 while single emails share workflows because workers do not keep up, otherwise 0.',
+    '1 while single messages share workflows because workers do not keep up, otherwise 0.',
     [],
     ({ relay }) => [[{}, relay.isBehind ? 1 : 0]],
   );

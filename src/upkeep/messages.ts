@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { groupBy } from '../lib/group.ts';
 import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { projectMessageReports } from '../projection/messages.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
@@ -58,11 +59,15 @@ export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
     /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */
     async putBackOverdueChats(): Promise<UpkeepStep> {
       const overdue = await findOverdueMessages(deps.pool, OVERDUE_PER_STEP);
-      // A message that fails does not block the others.
-      await mapConcurrently(overdue, MAX_CONCURRENT_REQUESTS, async (message) => {
-        const state = await deps.workflows.describe(message.id);
-        if (state !== 'running') await putBack(deps, message, state);
-        await scheduleNextMessageCheck(deps.pool, [message.id]);
+      const ofWorkflows = groupBy(overdue, (message) => message.workflow_id);
+      // A workflow that fails does not block the others.
+      await mapConcurrently(ofWorkflows, MAX_CONCURRENT_REQUESTS, async ([workflowId, messages]) => {
+        const state = await deps.workflows.describe(workflowId);
+        if (state !== 'running') await putBack(deps, workflowId, messages, state);
+        await scheduleNextMessageCheck(
+          deps.pool,
+          messages.map(({ id }) => id),
+        );
       });
       return toStep(overdue.length, OVERDUE_PER_STEP);
     },
@@ -71,14 +76,18 @@ export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
 
 async function putBack(
   { pool, workflows, log }: MessageUpkeepDeps,
-  { id, channel: kind }: OverdueMessage,
+  workflowId: string,
+  messages: readonly OverdueMessage[],
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<void> {
-  if (state === 'idle' || state === 'failing') await workflows.terminate(id);
-  const open = await requeueMessages(pool, [id], state === 'closed');
-  if (open.length === 0) return;
-  messagesRescued.publish({ kind, state, count: open.length });
-  log.warn({ message: id, state }, 'started a new workflow for an overdue message');
+  if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId);
+  const ids = messages.map(({ id }) => id);
+  const open = await requeueMessages(pool, ids, state === 'closed');
+  // All members of a group are of one channel.
+  const [first] = messages;
+  if (open.length === 0 || !first) return;
+  messagesRescued.publish({ kind: first.channel, state, count: open.length });
+  log.warn({ message: open[0], messages: open.length, state }, 'started a new workflow for an overdue message');
 }
 
 /** Catches errors, so that one unreachable provider does not block the messages of other numbers. */

@@ -140,6 +140,8 @@ for (const provider of ['twilio', 'meta'] as const) {
       const { id, deliver, outcomes, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
       await deliver(id);
       const [text, template] = [`${provider} 1`, `${provider} 2`];
+      // A group has sent the text; its workflow has ended.
+      await pool.query(`UPDATE chat_messages SET workflow_id = 'grp_1' WHERE id = $1`, [id]);
       assert.equal(await reported(report(id, text, 'failed')), true);
       assert.equal((await chatRow(pool, id)).status, 'queued');
       const { rows } = await pool.query('SELECT FROM outbox WHERE message_id = $1 AND action = $2', [

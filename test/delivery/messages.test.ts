@@ -11,6 +11,7 @@ import { deleteNumber } from '../../src/store/chat/numbers.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
+import { makeMessagePace } from '../../src/delivery/messages/pace.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { acceptedTexts, chatHarness, deliverChat, reportOf, ScriptedChat } from './chat-harness.ts';
 
@@ -207,14 +208,18 @@ describe('a scheduled chat-app message', () => {
 describe('a number at its rate limit', () => {
   test('delays a message until its slot', async () => {
     const waits = [30, 0];
-    const { id, provider, deliver } = await accepted('twilio', { pace: { reserve: () => waits.shift() ?? 0 } });
+    const { id, provider, deliver } = await accepted('twilio', {
+      pace: { ...makeMessagePace(80), reserve: () => waits.shift() ?? 0 },
+    });
     assert.equal((await deliver(id)).state, 'ended');
     assert.equal(provider.took.length, 1);
     assert.equal(waits.length, 0);
   });
 
   test('postpones a message with a long wait, without an attempt', async () => {
-    const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { reserve: () => 5_000 } });
+    const { id, provider, deliver, outcomes } = await accepted('twilio', {
+      pace: { ...makeMessagePace(80), reserve: () => 5_000 },
+    });
     const reason = 'Its number is at its rate limit.';
     assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000, postponed: true });
     assert.equal(provider.given.length, 0);

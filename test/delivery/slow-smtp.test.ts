@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Member } from '../../src/delivery/contract.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
-import { type GroupDelivery, makeGroupActivities } from '../../activities/group.ts';
+import { type GroupDelivery, makeGroupActivities } from '../../activities/index.ts';
 import { makeProviderLine } from '../../src/delivery/line.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';

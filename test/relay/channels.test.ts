@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/relay.ts';
-import type { MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
-import { acceptText, connect, TO } from '../store/chats.ts';
+import type { GroupRow, MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
+import { acceptSms, acceptText, connect, TO } from '../store/chats.ts';
 import { accept, inMs, newEmail } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
@@ -32,10 +32,11 @@ describe('chat-app messages in the outbox', () => {
     });
     await relays.isEmpty();
     assert.deepEqual(relay.ids().sort(), ids);
-    const { id, message_id, ...row } = relay.rows[0] as MessageRow;
-    assert.ok(id && message_id);
+    const { id, message_id, is_late, ...row } = relay.rows[0] as MessageRow;
+    assert.ok(id && typeof is_late === 'boolean');
     const expected = { action: 'message', channel: 'chatapp', tries: 0, org_id: orgId, to: TO, type: 'text' };
-    assert.deepEqual(row, { ...expected, due_at: null, version: 0, is_open: true, traceparent: null });
+    const workflow = { workflow_id: message_id, batch_id: null, is_later: false };
+    assert.deepEqual(row, { ...expected, ...workflow, due_at: null, version: 0, is_open: true, traceparent: null });
   });
 
   test('are not open when they were reported before', async () => {
@@ -66,20 +67,51 @@ describe('chat-app messages in the outbox', () => {
     assert.deepEqual([tries, lines], [[0, 1], []]);
   });
 
-  test('have a separate rate limit from email', async () => {
-    await store(200);
-    const emails = Array.from({ length: 120 }, () => newEmail());
+  test('have workflows of their own up to 20 a second, and share them above that, without a token of email', async () => {
+    const [quiet, burst] = [await store(20), 200];
     let nowMs = 0;
     const relay = relays.start(undefined, { startsPerSecond: 20, now: () => nowMs });
+    await eventually('each has its own workflow', () => relay.rows.filter(isAction('message')).length === 20);
+    assert.deepEqual(relay.ids().sort(), quiet);
+    const ids = await store(burst);
+    const emails = Array.from({ length: 15 }, () => newEmail());
     await accept(pool, orgId, emails);
-    relay.wake();
-    const chats = () => relay.rows.filter(isAction('message')).length;
-    await eventually('the emails are dispatched', () => relay.rows.some(isAction('start', 'group')));
-    await eventually('the burst of messages is dispatched', () => chats() === 50);
     nowMs += 1_000;
     relay.wake();
-    await eventually('the messages of a second are dispatched', () => chats() === 70);
-    await eventually('only the other messages wait', async () => (await relays.rowsLeft()).length === 130);
+    await relays.isEmpty();
+    const groups = relay.rows.filter(isAction('group'));
+    const members = groups.flatMap((group) => group.members.map(({ id }) => id));
+    const own = relay.rows.filter(isAction('message')).slice(20);
+    assert.deepEqual([...members, ...own.map(({ message_id }) => message_id)].sort(), ids);
+    assert.ok(groups.length <= 3, `${groups.length} groups`);
+    assert.deepEqual(new Set(groups.map(({ channel }) => channel)), new Set(['chatapp']));
+    assert.equal(relay.rows.filter(isAction('start')).length, 15);
+  });
+
+  test('share workflows with messages of their channel only', async () => {
+    const [texts, sms] = [await store(60), await Promise.all(Array.from({ length: 60 }, () => acceptSms(pool, orgId)))];
+    const relay = relays.start(undefined, { startsPerSecond: 20, now: () => 0 });
+    await relays.isEmpty();
+    const groups = relay.rows.filter(isAction('group'));
+    const membersOf = (kind: string) =>
+      groups.flatMap(({ channel, members }) => (channel === kind ? members.map(({ id }) => id) : [])).sort();
+    assert.deepEqual([membersOf('chatapp'), membersOf('sms')], [texts.sort(), sms.sort()]);
+  });
+
+  test('that were due while no relay worked are grouped as late, those that are due now are not', async () => {
+    const late = await store(60);
+    await pool.query(`UPDATE chat_messages SET created_at = now() - interval '1 minute' WHERE id = ANY ($1)`, [late]);
+    const fresh = await store(60);
+    const relay = relays.start(undefined, { startsPerSecond: 20, now: () => 0 });
+    await relays.isEmpty();
+    const groups = relay.rows.filter(isAction('group'));
+    assert.deepEqual(
+      groups.map(({ is_late, members }) => [is_late, members.map(({ id }) => id).sort()]),
+      [
+        [false, fresh],
+        [true, late],
+      ],
+    );
   });
 });
 
@@ -89,6 +121,7 @@ describe('the dispatcher', () => {
   const common = { id: '1', tries: 0, org_id: 'org_1' };
   const message = (message_id: string, fields: Partial<MessageRow> = {}): MessageRow => ({
     ...{ ...common, action: 'message', message_id, channel: 'chatapp', due_at: null, version: 0 },
+    ...{ batch_id: null, is_later: false, is_late: false, workflow_id: message_id },
     ...{ to: TO, type: 'template', is_open: true, traceparent: null },
     ...fields,
   });
@@ -133,6 +166,35 @@ describe('the dispatcher', () => {
     await handleOf(row).terminate();
     await dispatch({ ...row, action: 'message_again' });
     assert.notEqual(await runOf(row), first);
+  });
+
+  test('starts deliverGroup for a group of SMS, on queues of their own by whether they are late', async () => {
+    const members = [{ id: 'sms_10', version: 0 }];
+    const group = (message_id: string, is_late: boolean): GroupRow => ({
+      ...{ id: '1', action: 'group', message_id, tries: 0, members, org_id: 'org_1', batch_id: null, channel: 'sms' },
+      ...{ is_bulk: false, is_late, due_at: null, traceparents: [] },
+    });
+    for (const [row, taskQueue, priority] of [
+      [group('grp_fresh', false), 'chat-bursts', 2],
+      [group('grp_late', true), 'chat-groups', 3],
+    ] as const) {
+      await dispatch(row);
+      const described = await handleOf(row).describe();
+      assert.deepEqual([described.type, described.taskQueue], ['deliverGroup', 'messages']);
+      assert.deepEqual([described.priority?.priorityKey, described.priority?.fairnessKey], [priority, 'org_1']);
+      assert.deepEqual(attributesOf(described), { Channel: 'sms', OrgId: 'org_1' });
+      assert.equal(await described.staticSummary(), '1 SMS, immediately');
+      const { input } = await readHistory(handleOf(row));
+      const expected = { id: row.message_id, members, dueAt: null, retry: RETRY, taskQueue, channel: 'sms' };
+      assert.deepEqual(input, expected);
+    }
+  });
+
+  test('signals no cancellation to the own workflow of an SMS that a group delivers', async () => {
+    const row = message('sms_11', { channel: 'sms', due_at: inMs(3_600_000) });
+    await dispatch(row);
+    await dispatch({ ...row, action: 'message_cancel', workflow_id: 'grp_1' });
+    assert.deepEqual((await readHistory(handleOf(row))).signals, []);
   });
 
   test('waits for less than 30 seconds for the end of an open run before message_again counts as done', async () => {

@@ -67,10 +67,11 @@ export function useRelays(pool: Pool) {
   };
 }
 
-/** Leaves the trace of a worker that claims the emails of a workflow when it is started, but sends none. */
+/** Leaves the trace of a worker that claims the messages of a workflow when it is started, but sends none. */
 async function claim(pool: Pool, row: OutboxRow): Promise<void> {
   const ids = row.action === 'group' ? row.members.map(({ id }) => id) : [row.message_id];
-  await pool.query(`UPDATE emails SET look_at = now() + interval '1 hour' WHERE id = ANY ($1)`, [ids]);
+  for (const table of ['emails', 'chat_messages'])
+    await pool.query(`UPDATE ${table} SET look_at = now() + interval '1 hour' WHERE id = ANY ($1)`, [ids]);
 }
 
 /** A Temporal namespace and a dispatcher for the tests of a suite. */

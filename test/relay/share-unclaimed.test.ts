@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OutboxRow } from '../../src/store/outbox/outbox.ts';
+import { postponeMessageChecks } from '../../src/store/messages/stuck.ts';
+import { acceptSms } from '../store/chats.ts';
 import { acceptMany, acceptOne, inMs } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
@@ -19,6 +21,17 @@ async function unclaimed(): Promise<string> {
   return id;
 }
 
+async function unclaimedSms(): Promise<string> {
+  const id = await acceptSms(pool, orgId, { scheduledAt: inMs(3_600_000) });
+  await pool.query('DELETE FROM outbox');
+  await pool.query(
+    `UPDATE chat_messages SET scheduled_at = now() - interval '10 seconds', look_at = now() + interval '590 seconds'
+     WHERE id = $1`,
+    [id],
+  );
+  return id;
+}
+
 test('sends scheduled emails that their workflows have not claimed by a shared one, as late', async () => {
   const ids = [await unclaimed(), await unclaimed()];
   const { rows } = start(undefined, { startsPerSecond: 20 });
@@ -26,6 +39,17 @@ test('sends scheduled emails that their workflows have not claimed by a shared o
   assert.deepEqual(
     rows.map((row) => [row.action, row.action === 'group' && row.is_late, emailsOf(row).sort()]),
     [['group', true, ids.sort()]],
+  );
+});
+
+test('does the same for SMS, and not for one that a worker has claimed and postponed', async () => {
+  const [waiting, postponed] = [await unclaimedSms(), await unclaimedSms()];
+  await postponeMessageChecks(pool, [postponed], 60_000);
+  const { rows } = start(undefined, { startsPerSecond: 20 });
+  await eventually('it is dispatched', () => rows.flatMap(emailsOf).includes(waiting));
+  assert.deepEqual(
+    rows.map((row) => [row.action, row.action === 'group' && [row.is_late, row.channel], emailsOf(row)]),
+    [['group', [true, 'sms'], [waiting]]],
   );
 });
 

@@ -51,6 +51,7 @@ function groupRow(fields: Partial<GroupRow> = {}): GroupRow {
     members: [{ id: 'em_1', version: 0 }],
     org_id: 'org_1',
     batch_id: 'bt_1',
+    channel: 'email',
     is_bulk: true,
     is_late: false,
     due_at: null,

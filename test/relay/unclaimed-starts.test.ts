@@ -9,7 +9,7 @@ function group(fields: Partial<GroupRow> = {}): GroupRow {
   const members = [{ id: `em_of_${id}`, version: 0 }];
   return {
     ...{ id: String(count), action: 'group', message_id: id, tries: 0, members, org_id: null, batch_id: null },
-    ...{ is_bulk: false, is_late: false, due_at: null, traceparents: [] },
+    ...{ channel: 'email', is_bulk: false, is_late: false, due_at: null, traceparents: [] },
     ...fields,
   };
 }

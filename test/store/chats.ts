@@ -1,8 +1,10 @@
 import type { ChatContent, ChatProviderName } from '../../src/domain/chat/chat.ts';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { addSender } from '../../src/accounts/sms-senders.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendMessage } from '../../src/intake/messages.ts';
+import { sendSms } from '../../src/intake/sms.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
 import type { Db, Pool } from '../../src/store/postgres/pool.ts';
 import { contents } from '../support/contents.ts';
@@ -51,6 +53,22 @@ export async function acceptText(
     async () => ({ id: rows[0]?.id ?? 'num_none', from }),
     ({ id }) => id,
   );
+}
+
+/** Stores one SMS from a sender of its own, or from a certain one. @returns its id */
+export async function acceptSms(
+  pool: Pool,
+  orgId: string,
+  { from = `+1202556${String(1_000 + ++count)}`, scheduledAt = null as string | null } = {},
+): Promise<string> {
+  const { rowCount } = await pool.query('SELECT FROM sms_senders WHERE org_id = $1 AND number = $2', [orgId, from]);
+  if (rowCount === 0) await addSender(pool, orgId, from, []);
+  const { id } = await sendSms(
+    { pool, wakeRelay: () => undefined, limits: noLimits(), contents },
+    { orgId },
+    { from, to: TO, text: 'Hello', tags: [], scheduled_at: scheduledAt },
+  );
+  return id;
 }
 
 export interface ChatRow {

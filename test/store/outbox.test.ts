@@ -158,6 +158,7 @@ describe('the outbox', () => {
       members: ids.map((id) => ({ id, version: 0 })),
       org_id: orgId,
       batch_id: 'bt_1',
+      channel: 'email',
       is_bulk: true,
       is_late: false,
       traceparents: [],

@@ -224,6 +224,8 @@ describe('a chat-app message that was open when the backup was made', () => {
     const id = await acceptText(pool, orgId, number);
     const provider = new ScriptedChat(name);
     await outbox();
+    // When the backup was made, a group delivered it.
+    await pool.query(`UPDATE chat_messages SET workflow_id = 'grp_1' WHERE id = $1`, [id]);
     assert.equal(await markMessagesAmbiguous(pool), 1);
     assert.deepEqual(await outbox(), [['message_again', id]]);
     return { id, provider, ...chatHarness(pool, provider) };

@@ -5,7 +5,7 @@ import { makeMessageUpkeep } from '../../src/upkeep/messages.ts';
 import type { Workflows, WorkflowState } from '../../src/upkeep/workflow-state.ts';
 import { rescheduleMessage } from '../../src/intake/messages.ts';
 import { projectMessages, projectMessageReports } from '../../src/projection/messages.ts';
-import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts';
+import { deleteOutbox, groupOutboxRows, lockMessageRows } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
@@ -155,6 +155,29 @@ describe('overdue messages', () => {
       );
     });
     assert.deepEqual(await putBackOverdueChats(), { done: 0, next: null }, 'checked again later');
+  });
+
+  test('of a group leave it when its workflow is missing', async () => {
+    const { described, putBackOverdueChats } = make();
+    const ids = [await left(11), await left(11)];
+    await pool.query(`UPDATE chat_messages SET workflow_id = 'grp_1'`);
+    assert.deepEqual(await putBackOverdueChats(), { done: 2, next: null });
+    assert.deepEqual(described, ['grp_1']);
+    const rows = await transaction(pool, (client) => lockMessageRows(client, 10));
+    assert.deepEqual(
+      rows.map((row) => [row.message_id, row.action, row.workflow_id]),
+      ids.map((id) => [id, 'message_again', id]),
+    );
+  });
+
+  test('of a group that waits in the outbox are left to it', async () => {
+    const { described, putBackOverdueChats } = make();
+    const id = await left(11);
+    await pool.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'message')`, [id]);
+    const [row] = await transaction(pool, (client) => lockMessageRows(client, 1));
+    const members = [{ outboxId: row?.id ?? null, id, version: 0 }];
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members }], 'chat_messages');
+    assert.deepEqual([(await putBackOverdueChats()).done, described], [0, []]);
   });
 
   for (const state of ['failing', 'idle'] as const) {

@@ -55,6 +55,7 @@ describe('deliverGroup', () => {
             dueAt: dueIn === null ? null : new Date(dueAt).toISOString(),
             retry: RETRY,
             ...(taskQueue && { taskQueue }),
+            ...(taskQueue?.startsWith('chat-') && { channel: 'sms' }),
           },
         ],
       });
@@ -80,6 +81,13 @@ describe('deliverGroup', () => {
   test('single emails are sent by the workers of their own task queue', async (t) => {
     const { counts } = await deliver(t, null, undefined, 'email-bursts');
     assert.deepEqual(counts, { sent: 4 });
+  });
+
+  test('a group of SMS is sent by the workers of its task queue, which learn its channel', async (t) => {
+    groups.answers.push('busy');
+    const { counts } = await deliver(t, null, undefined, 'chat-bursts');
+    assert.deepEqual(counts, { sent: 4 });
+    assert.deepEqual(groups.channels.slice(-2), ['sms', 'sms']);
   });
 
   test('emails 29 days ahead share one timer and are sent then, not before', async (t) => {

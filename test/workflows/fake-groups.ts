@@ -18,6 +18,8 @@ export class FakeGroups {
   mismatches = 0;
   /** How many calls the provider got. */
   calls = 0;
+  /** The channel that each attempt named. */
+  readonly channels: (string | undefined)[] = [];
 
   constructor(emails: FakeMessages) {
     this.emails = emails;
@@ -31,7 +33,8 @@ export class FakeGroups {
   }
 
   readonly activities: GroupActivities = {
-    deliverGroup: async ({ id: group, members, maximumAttempts = Infinity }): Promise<GroupDelivery> => {
+    deliverGroup: async ({ id: group, members, channel, maximumAttempts = Infinity }): Promise<GroupDelivery> => {
+      this.channels.push(channel);
       const answer = this.answers.shift() ?? 'take';
       if (answer === 'crash') throw new Error('the database is away');
       const now = (await this.emails.now()) - this.behind;

@@ -1,7 +1,8 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Delivery, EmailActivities, MessageActivities } from '../../activities/index.ts';
-import { type AttemptLimit, hasReachedLimit } from '../../activities/temporal.ts';
+import type { AttemptLimit } from '../../activities/temporal.ts';
 import type { DeliveryStatus, Member, MemberResult } from '../../src/delivery/contract.ts';
+import { hasReachedLimit } from '../../src/delivery/endings.ts';
 
 /** One message as Postgres would hold it. */
 interface Row {

@@ -76,7 +76,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
     fail,
     lockStatuses,
     findSuspended: findSuspendedEmails,
-    postponeCheck: (id, waitMs) => postponeCheck(deps.pool, [id], waitMs),
+    postponeCheck: (ids, waitMs) => postponeCheck(deps.pool, ids, waitMs),
     cancel: (client, ids) =>
       project(
         client,

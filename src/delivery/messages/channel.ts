@@ -14,7 +14,7 @@ import {
   lockProviderId,
   type StoredMessage,
 } from '../../store/messages/delivery.ts';
-import { postponeMessageCheck } from '../../store/messages/stuck.ts';
+import { postponeMessageChecks } from '../../store/messages/stuck.ts';
 import { transaction } from '../../store/postgres/pool.ts';
 import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, NO_CONNECTION, retryResult } from '../call.ts';
 import { type CallResult, type Channel, type DeliveryStatus, uncalled } from '../contract.ts';
@@ -150,7 +150,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
 
     lockStatuses: lockMessageStatuses,
     findSuspended: findSuspendedMessages,
-    postponeCheck: (id, waitMs) => postponeMessageCheck(deps.pool, id, waitMs),
+    postponeCheck: (ids, waitMs) => postponeMessageChecks(deps.pool, ids, waitMs),
 
     async cancel(client, ids) {
       const canceled = await projectMessages(

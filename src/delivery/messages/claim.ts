@@ -52,7 +52,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     ]);
     let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });
-    const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
+    const blocked = unclaimableResult({ ...stored, copies_left: false }, member);
     if (blocked) {
       if (attempt) await endReported(client, stored, attempt);
       return done(blocked);

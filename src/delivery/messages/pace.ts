@@ -5,10 +5,17 @@ export interface MessagePace {
    * @returns milliseconds until the slot; 0 if it is due, which uses it up
    */
   readonly reserve: (numberId: string, messageId: string) => number;
+  /**
+   * Reserves a slot without using it up, if it is at most `maxAheadMs` away.
+   * @returns whether it did, and the milliseconds until the slot
+   */
+  readonly reserveAhead: (
+    numberId: string,
+    messageId: string,
+    maxAheadMs: number,
+  ) => { readonly isReserved: boolean; readonly waitMs: number };
 }
 
-/** The default limit of Meta and Twilio for one number. */
-const MESSAGES_PER_SECOND = 80;
 /** An idle number may send the messages of so many seconds in a burst. */
 const BURST_SECONDS = 1;
 /** An unused slot is deleted this long after its time. */
@@ -20,11 +27,11 @@ interface Schedule {
   readonly slots: Map<string, number>;
 }
 
-/** @param now a monotonic clock in milliseconds */
-export function makeMessagePace(
-  perSecond = MESSAGES_PER_SECOND,
-  now: () => number = () => performance.now(),
-): MessagePace {
+/**
+ * @param perSecond the setting `NUMBER_MESSAGES_PER_SECOND`. By default Meta and Twilio take 80 a second of a number.
+ * @param now a monotonic clock in milliseconds
+ */
+export function makeMessagePace(perSecond: number, now: () => number = () => performance.now()): MessagePace {
   const schedules = new Map<string, Schedule>();
   const intervalMs = 1_000 / perSecond;
   let sweptAt = now();
@@ -41,21 +48,24 @@ export function makeMessagePace(
 
   return {
     reserve(numberId, messageId) {
+      const { waitMs } = this.reserveAhead(numberId, messageId, Infinity);
+      if (waitMs === 0) schedules.get(numberId)?.slots.delete(messageId);
+      return waitMs;
+    },
+    reserveAhead(numberId, messageId, maxAheadMs) {
       const time = now();
       sweep(time);
       const schedule = schedules.get(numberId) ?? { nextSlotAt: -Infinity, slots: new Map<string, number>() };
       schedules.set(numberId, schedule);
-      let slotAt = schedule.slots.get(messageId);
-      if (slotAt === undefined) {
-        slotAt = Math.max(schedule.nextSlotAt, time - BURST_SECONDS * 1_000 + intervalMs);
+      const reservedAt = schedule.slots.get(messageId);
+      const slotAt = reservedAt ?? Math.max(schedule.nextSlotAt, time - BURST_SECONDS * 1_000 + intervalMs);
+      const waitMs = Math.max(0, Math.ceil(slotAt - time));
+      const isReserved = reservedAt !== undefined || waitMs <= maxAheadMs;
+      if (isReserved && reservedAt === undefined) {
         schedule.nextSlotAt = slotAt + intervalMs;
+        schedule.slots.set(messageId, slotAt);
       }
-      if (slotAt <= time) {
-        schedule.slots.delete(messageId);
-        return 0;
-      }
-      schedule.slots.set(messageId, slotAt);
-      return Math.ceil(slotAt - time);
+      return { isReserved, waitMs };
     },
   };
 }

@@ -44,7 +44,8 @@ export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise
     name: 'requeue_as_fallback',
     text: `WITH requeued AS (
              UPDATE chat_messages AS message
-             SET status = 'queued', fallback_at = now(), provider_message_id = NULL, look_at = now() + interval '10 minutes'
+             SET status = 'queued', fallback_at = now(), provider_message_id = NULL, workflow_id = NULL,
+                 look_at = now() + interval '10 minutes'
              WHERE id = ANY ($1) AND fallback_at IS NULL AND coalesce(has_fallback, content->'fallback_template' IS NOT NULL)
                AND (status = 'sent'
                     OR status = 'queued' AND EXISTS (

@@ -25,7 +25,8 @@ export function readOutbox(db: Db): Promise<PendingWork[]> {
     text: `SELECT fleet, count(since)::int AS count,
                   coalesce(greatest(extract(epoch FROM now() - min(since)), 0), 0)::float8 AS oldest_seconds
            FROM (VALUES ('email'), ('chat'), ('upkeep')) AS fleets(fleet) LEFT JOIN (
-             (SELECT 'email' AS fleet, ${SINCE} AS since FROM outbox
+             (SELECT CASE coalesce(group_of ->> 'channel', 'email') WHEN 'email' THEN 'email' ELSE 'chat' END AS fleet,
+                     ${SINCE} AS since FROM outbox
               WHERE action IN ('start', 'leave', 'reschedule', 'cancel', 'group') AND ${READY} ORDER BY id LIMIT $1)
              UNION ALL
              (SELECT 'chat', ${SINCE} FROM outbox WHERE action IN ${MESSAGE_ACTIONS} AND ${READY} ORDER BY id LIMIT $1)

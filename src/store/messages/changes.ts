@@ -127,7 +127,8 @@ export async function moveMessage(db: Db, id: string, scheduledAt: string): Prom
   return queryRow(db, {
     name: 'move_message',
     text: `UPDATE chat_messages AS message
-           SET scheduled_at = $2, schedule_version = schedule_version + 1, look_at = $2::timestamptz + interval '10 minutes'
+           SET scheduled_at = $2, schedule_version = schedule_version + 1, workflow_id = NULL,
+               look_at = $2::timestamptz + interval '10 minutes'
            FROM (SELECT scheduled_at AS previous FROM chat_messages WHERE id = $1) AS before
            WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING message.scheduled_at, before.previous`,
     values: [id, scheduledAt],

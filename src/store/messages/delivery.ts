@@ -30,6 +30,8 @@ export interface StoredMessage {
   readonly status: MessageStatus;
   readonly scheduled_at: string | null;
   readonly schedule_version: number;
+  /** The workflow that delivers it. */
+  readonly workflow_id: string;
   readonly provider: ChatProviderName | null;
   readonly provider_message_id: string | null;
   /** The time since which it is sent as its fallback template; then `type` and `content` are those of the template. */
@@ -84,7 +86,8 @@ async function readMessages(
   const rows = await queryRows<MessageRow>(db, {
     name,
     text: `SELECT message.id, message.org_id, message.channel, message."from", message."to", message.type, message.content,
-                  message.sealed_content, message.status, message.scheduled_at, message.schedule_version, message.provider, message.provider_message_id,
+                  message.sealed_content, message.status, message.scheduled_at, message.schedule_version,
+                  coalesce(message.workflow_id, message.id) AS workflow_id, message.provider, message.provider_message_id,
                   message.fallback_at,
                   greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS "dueInMs",
                   (extract(epoch FROM clock_timestamp() - coalesce(message.scheduled_at, message.created_at)) * 1000)::float8
@@ -122,14 +125,44 @@ export function asFallback(message: StoredMessage): StoredMessage {
   return { ...message, type: 'template', content };
 }
 
-/** Locks messages. @returns their statuses; those that do not exist are missing */
-export async function lockMessageStatuses(db: Db, ids: readonly string[]): Promise<Map<string, MessageStatus>> {
+/** Locks messages, all or those of one workflow. @returns their statuses; those that do not exist are missing */
+export async function lockMessageStatuses(
+  db: Db,
+  ids: readonly string[],
+  workflowId?: string,
+): Promise<Map<string, MessageStatus>> {
   const rows = await queryRows<{ id: string; status: MessageStatus }>(db, {
     name: 'lock_message_statuses',
-    text: `SELECT id, status FROM chat_messages WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
-    values: [ids],
+    text: `SELECT id, status FROM chat_messages
+           WHERE id = ANY ($1) AND ($2::text IS NULL OR coalesce(workflow_id, id) = $2) ORDER BY id FOR UPDATE`,
+    values: [ids, workflowId],
   });
   return new Map(rows.map(({ id, status }) => [id, status]));
+}
+
+/** A member of a group of messages. */
+export interface GroupedMessage {
+  readonly id: string;
+  readonly org_id: string;
+  readonly number_id: string;
+  readonly status: MessageStatus;
+  readonly provider: ChatProviderName | null;
+  /** False if nothing is left to do for it: it has ended, and no attempt of it is ambiguous. */
+  readonly is_open: boolean;
+}
+
+/** Reads the members of a group. OFFSET 0 prevents a plan that reads all attempts. */
+export function readGroupedMessages(db: Db, ids: readonly string[]): Promise<GroupedMessage[]> {
+  return queryRows(db, {
+    name: 'read_grouped_messages',
+    text: `SELECT id, org_id, number_id, status, provider,
+                  status IN ('queued', 'scheduled') OR EXISTS (
+                    SELECT FROM attempts
+                    WHERE message_id = message.id AND (outcome IS NULL OR outcome = 'unknown') OFFSET 0
+                  ) AS is_open
+           FROM chat_messages AS message WHERE id = ANY ($1)`,
+    values: [ids],
+  });
 }
 
 /** Returns the messages whose organization is suspended. */

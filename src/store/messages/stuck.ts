@@ -23,14 +23,16 @@ export function findUnreported(db: Db, limit: number): Promise<string[]> {
 export interface OverdueMessage {
   id: string;
   channel: MessageChannel;
+  workflow_id: string;
 }
 
 /** Overdue messages without an outbox row. Those of suspended organizations wait on purpose: they are left out. */
 export function findOverdueMessages(db: Db, limit: number): Promise<OverdueMessage[]> {
   return queryRows(db, {
     name: 'find_overdue_messages',
-    text: `SELECT id, channel FROM chat_messages
+    text: `SELECT id, channel, coalesce(workflow_id, id) AS workflow_id FROM chat_messages
            WHERE look_at <= now() AND status IN ('queued', 'scheduled') AND id NOT IN (SELECT message_id FROM outbox)
+             AND (workflow_id IS NULL OR workflow_id NOT IN (SELECT message_id FROM outbox))
              AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes')
              AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
            ORDER BY look_at LIMIT $1`,
@@ -38,13 +40,14 @@ export function findOverdueMessages(db: Db, limit: number): Promise<OverdueMessa
   });
 }
 
-/** Keeps upkeep from treating a message as overdue until ten minutes after it has waited for `waitMs`. */
-export async function postponeMessageCheck(db: Db, id: string, waitMs: number): Promise<void> {
+/** Keeps upkeep from treating messages as overdue until ten minutes after they have waited for `waitMs`. */
+export async function postponeMessageChecks(db: Db, ids: readonly string[], waitMs: number): Promise<void> {
+  if (ids.length === 0) return;
   await execute(
     db,
     `UPDATE chat_messages SET look_at = now() + make_interval(secs => $2::float8 / 1000) + interval '10 minutes'
-     WHERE id = $1 AND status IN ('queued', 'scheduled')`,
-    [id, waitMs],
+     WHERE id = ANY ($1) AND status IN ('queued', 'scheduled')`,
+    [ids, waitMs],
   );
 }
 
@@ -76,6 +79,8 @@ export function requeueMessages(db: Db, ids: readonly string[], isClosed: boolea
              FROM found LEFT JOIN ${SENDERS} AS number ON number.id = found.number_id
            ), ambiguous AS (
              ${insertAmbiguousAttempts('provider', POSSIBLE_SEND_FROM, '$3', 'may_have_forgotten AND provider IS NOT NULL')}
+           ), moved AS (
+             UPDATE chat_messages SET workflow_id = NULL WHERE id = ANY (ARRAY(SELECT id FROM found)) AND workflow_id IS NOT NULL
            )
            INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM found RETURNING message_id`,
     values: [ids, isClosed, FORGOTTEN],

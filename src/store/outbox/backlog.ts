@@ -12,7 +12,7 @@ export interface Backlog {
   due_soon: number;
   /** Pending webhook deliveries of enabled endpoints. */
   webhooks: number;
-  /** True while single emails share workflows because the installation's workers do not keep up. */
+  /** True while single messages share workflows because the installation's workers do not keep up. */
   is_behind: boolean;
 }
 

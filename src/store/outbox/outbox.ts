@@ -30,7 +30,7 @@ export interface EmailRow {
   traceparent: string | null;
 }
 
-/** Emails that share the workflow `message_id`, due at one instant. */
+/** Messages of one channel that share the workflow `message_id`, due at one instant. */
 export interface GroupRow {
   id: string;
   action: 'group';
@@ -42,9 +42,11 @@ export interface GroupRow {
   batch_id: string | null;
   /** True if all members belong to batches. */
   is_bulk: boolean;
-  /** True for single emails that have waited. They leave the workers of `email-bursts` to those that have not. */
+  /** True for single messages that have waited. They leave the workers of `email-bursts` or `chat-bursts` to those that have not. */
   is_late: boolean;
   due_at: string | null;
+  /** The channel of its members. */
+  channel: 'email' | MessageChannel;
   /** The spans of the members' requests, at most MAX_LINKS. */
   traceparents: string[];
 }
@@ -64,16 +66,22 @@ export interface MaintenanceRow {
 /** A request to Temporal about one chat-app message or SMS. */
 export interface MessageRow {
   id: string;
-  /** `message_again` starts a workflow for a message that may have had one before. */
+  /** `message_again` starts a workflow for a message that may have had one before, or that has left its group. */
   action: 'message' | 'message_again' | 'message_reschedule' | 'message_cancel';
   message_id: string;
   tries: number;
   channel: MessageChannel;
   org_id: string;
+  /** Messages belong to no batch. */
+  batch_id: null;
   to: string;
   type: string;
   due_at: string | null;
+  /** As those of an email. */
+  is_later: boolean;
+  is_late: boolean;
   version: number;
+  workflow_id: string;
   /** True while it is to be delivered. */
   is_open: boolean;
   traceparent: string | null;
@@ -87,7 +95,13 @@ export interface PendingKinds {
   emails: boolean;
 }
 
-export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | MessageRow;
+/** A request about one message of any channel. */
+export type DeliveryRow = EmailRow | MessageRow;
+
+export type OutboxRow = DeliveryRow | GroupRow | MaintenanceRow;
+
+/** The tables of messages: that of emails, and that of chat-app messages and SMS. */
+export type MessageTable = 'emails' | 'chat_messages';
 
 /** SQL: actions about chat-app messages and SMS. Versions before SMS wrote the first two. */
 export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again', 'message_reschedule', 'message_cancel')`;
@@ -105,13 +119,16 @@ export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   });
 }
 
+/** SQL: the due time of a message of an outbox row. */
+const DUE = (message: string): string => `${message}.scheduled_at AS due_at,
+         coalesce(${message}.scheduled_at > now(), false) AS is_later,
+         coalesce(${message}.scheduled_at, ${message}.created_at) < now() - interval '2 seconds' AS is_late`;
+
 /** Rows about emails, with the email's current state, not that of when the row was written. */
 const EMAIL_ROWS = `
   SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
-         email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS is_later,
-         coalesce(email.scheduled_at, email.created_at) < now() - interval '2 seconds' AS is_late,
-         email.schedule_version AS version, email.workflow_id,
+         ${DUE('email')}, email.schedule_version AS version, email.workflow_id,
          ${IS_OPEN('email')} AS is_open, outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
   WHERE outbox.action IN ('start', 'leave', 'reschedule', 'cancel') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
@@ -141,7 +158,7 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
   return queryRows(db, {
     name: 'lock_groups',
     text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
-                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS is_bulk, coalesce((group_of ->> 'late')::boolean, false) AS is_late,
+                  group_of ->> 'batch_id' AS batch_id, coalesce(group_of ->> 'channel', 'email') AS channel, (group_of ->> 'bulk')::boolean AS is_bulk, coalesce((group_of ->> 'late')::boolean, false) AS is_late,
                   (group_of ->> 'due_at')::timestamptz AS due_at,
                   ARRAY(SELECT jsonb_array_elements_text(group_of -> 'traceparents')) AS traceparents
            FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
@@ -186,8 +203,8 @@ export async function lockMessageRows(db: Db, limit: number): Promise<MessageRow
              FROM pending CROSS JOIN LATERAL (SELECT org_id FROM chat_messages WHERE id = message_id OFFSET 0) AS message
            )
            SELECT outbox.id, replace(outbox.action, 'chat', 'message') AS action, outbox.message_id, outbox.tries,
-                  message.channel, message.org_id, message."to", message.type, message.scheduled_at AS due_at,
-                  message.schedule_version AS version, message.status IN ('queued', 'scheduled') AS is_open, outbox.traceparent
+                  message.channel, message.org_id, NULL AS batch_id, message."to", message.type, ${DUE('message')},
+                  message.schedule_version AS version, coalesce(message.workflow_id, message.id) AS workflow_id, message.status IN ('queued', 'scheduled') AS is_open, outbox.traceparent
            FROM outbox CROSS JOIN LATERAL (SELECT * FROM chat_messages WHERE id = outbox.message_id OFFSET 0) AS message
            WHERE outbox.id = ANY (ARRAY(SELECT id FROM turns ORDER BY turn, random() LIMIT $1))
            ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
@@ -195,9 +212,9 @@ export async function lockMessageRows(db: Db, limit: number): Promise<MessageRow
   });
 }
 
-/** An email to group: its outbox row and the version that was read with it. */
+/** A message to group: its outbox row and the version that was read with it. */
 export interface GroupMember {
-  /** Null for an email without an outbox row. */
+  /** Null for a message without an outbox row. */
   readonly outboxId: string | null;
   readonly id: string;
   readonly version: number;
@@ -223,7 +240,7 @@ export async function insertGroup(
   });
 }
 
-/** Emails that are to share a workflow. */
+/** Messages that are to share a workflow. */
 export interface NewGroup {
   /** The workflow's id. */
   readonly id: string;
@@ -232,30 +249,35 @@ export interface NewGroup {
 }
 
 /**
- * Replaces the rows of many emails by one for each group and records on each email that its group's workflow delivers it. An email
- * that was rescheduled, canceled or ended since its row was read keeps its row. The emails of all groups are locked in the order of
- * their ids, as a batch that is canceled locks them. Rows are found through arrays: a join, planned while the outbox was empty,
+ * Replaces the rows of many messages by one for each group and records on each message that its group's workflow delivers it. A
+ * message that was rescheduled, canceled or ended since its row was read keeps its row. The messages of all groups are locked in the
+ * order of their ids, as a batch that is canceled locks them. Rows are found through arrays: a join, planned while the outbox was empty,
  * compared each with each, and took up to 8 s for 1,700.
  */
-export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Promise<void> {
+export async function groupOutboxRows(
+  db: Db,
+  groups: readonly NewGroup[],
+  table: MessageTable = 'emails',
+): Promise<void> {
   const members = groups.flatMap(({ id: group, isLate, members }) =>
     members.map((member) => ({ ...member, group, isLate })),
   );
   await execute(db, {
-    name: 'group_outbox_rows',
+    name: `group_outbox_rows_of_${table}`,
     text: `WITH members AS MATERIALIZED (
-             SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
+             SELECT input.*, message.org_id, message.batch_id, message.channel, message.scheduled_at
              FROM (
                SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[], $6::boolean[])
                  AS input(workflow_id, outbox_id, id, version, traceparent, is_late)
                ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
-               SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = input.id FOR UPDATE
-             ) AS email
-             WHERE email.schedule_version = input.version AND email.status IN ('queued', 'scheduled')
+               SELECT org_id, ${table === 'emails' ? `batch_id, 'email' AS channel` : `NULL AS batch_id, channel`},
+                      scheduled_at, schedule_version, status FROM ${table} WHERE id = input.id FOR UPDATE
+             ) AS message
+             WHERE message.schedule_version = input.version AND message.status IN ('queued', 'scheduled')
            ), assigned AS (
-             UPDATE emails SET workflow_id = members.workflow_id
-             FROM members WHERE emails.id = members.id AND emails.id = ANY (ARRAY(SELECT id FROM members))
+             UPDATE ${table} AS message SET workflow_id = members.workflow_id
+             FROM members WHERE message.id = members.id AND message.id = ANY (ARRAY(SELECT id FROM members))
            ), deleted AS (
              DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT outbox_id FROM members))
            )
@@ -264,6 +286,7 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
              'members', jsonb_agg(jsonb_build_object('id', id, 'version', version) ORDER BY id),
              'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
              'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
+             'channel', min(channel),
              'bulk', bool_and(batch_id IS NOT NULL),
              'late', bool_and(is_late),
              'due_at', min(scheduled_at),
@@ -274,32 +297,35 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
 }
 
 /**
- * Detaches emails from their group: after `waitMs` each is started again, by its own workflow if the relay has one for it, with others
- * that wait if not. Emails that the group no longer delivers do not change.
- * @param emails `alone` if the provider refused it because of the other emails of the call
+ * Detaches messages from their group: after `waitMs` each is started again, by its own workflow if the relay has one for it, with others
+ * that wait if not. Messages that the group no longer delivers do not change.
+ * @param messages `alone` if the provider refused it because of the other emails of the call
  */
 export async function detachFromGroup(
   db: Db,
   group: string,
-  emails: readonly { readonly id: string; readonly waitMs: number; readonly alone: boolean }[],
+  messages: readonly { readonly id: string; readonly waitMs: number; readonly alone: boolean }[],
+  table: MessageTable = 'emails',
 ): Promise<void> {
-  if (emails.length === 0) return;
+  if (messages.length === 0) return;
+  const isEmail = table === 'emails';
   await execute(db, {
-    name: 'detach_from_group',
+    name: `detach_from_group_of_${table}`,
     text: `WITH detached AS MATERIALIZED (
-             SELECT input.*, email.status IN ('queued', 'scheduled') AS is_whole
+             SELECT input.*, message.status IN ('queued', 'scheduled') AS is_whole
              FROM (
                SELECT * FROM unnest($2::text[], $3::float8[], $4::boolean[]) AS input(id, wait_ms, alone) ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
-               SELECT workflow_id, status FROM emails WHERE id = input.id FOR UPDATE
-             ) AS email
-             WHERE email.workflow_id = $1
+               SELECT workflow_id, status FROM ${table} WHERE id = input.id FOR UPDATE
+             ) AS message
+             WHERE message.workflow_id = $1
            ), assigned AS (
-             UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM detached))
+             UPDATE ${table} SET workflow_id = ${isEmail ? 'id' : 'NULL'} WHERE id = ANY (ARRAY(SELECT id FROM detached))
            )
            INSERT INTO outbox (message_id, action, retry_at)
-           SELECT id, CASE WHEN alone OR NOT is_whole THEN 'leave' ELSE 'start' END, now() + wait_ms * interval '1 millisecond' FROM detached`,
-    values: [group, ...columns(emails, 'id', 'waitMs', 'alone')],
+           SELECT id, ${isEmail ? `CASE WHEN alone OR NOT is_whole THEN 'leave' ELSE 'start' END` : `'message_again'`},
+                  now() + wait_ms * interval '1 millisecond' FROM detached`,
+    values: [group, ...columns(messages, 'id', 'waitMs', 'alone')],
   });
 }
 

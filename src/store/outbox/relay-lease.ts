@@ -4,7 +4,7 @@ import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 export interface RelayLag {
   /** The age of the oldest one that no worker has claimed an email of, in milliseconds. */
   readonly lagMs: number;
-  /** True while single emails share workflows for that reason. */
+  /** True while single messages share workflows for that reason. */
   readonly isBehind: boolean;
 }
 

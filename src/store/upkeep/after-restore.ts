@@ -78,8 +78,9 @@ export async function markMessagesAmbiguous(db: Db): Promise<number> {
      ), ambiguous AS (
        ${insertAmbiguousAttempts('provider', POSSIBLE_SEND_FROM, '$1', 'provider IS NOT NULL')}
      ), moved AS (
-       UPDATE chat_messages SET schedule_version = schedule_version + $2::integer
-       FROM open WHERE chat_messages.id = open.id AND open.status = 'scheduled'
+       UPDATE chat_messages
+       SET schedule_version = schedule_version + CASE open.status WHEN 'scheduled' THEN $2::integer ELSE 0 END, workflow_id = NULL
+       FROM open WHERE chat_messages.id = open.id AND (open.status = 'scheduled' OR workflow_id IS NOT NULL)
      ), superseded AS (
        DELETE FROM outbox WHERE action IN ${MESSAGE_ACTIONS}
      ), started AS (
