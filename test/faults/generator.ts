@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { RECIPIENTS_PER_FIELD } from '../../src/domain/limits.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 import type { Stack } from './stack.ts';
@@ -59,8 +60,6 @@ const ANSWER_TIMEOUT_MS = 20_000;
 /** A request with a key is repeated for this long. */
 const RETRY_FOR_MS = 90_000;
 const RETRY_AFTER_MS = 300;
-/** One more than Postmark accepts. */
-const LARGE = 51;
 const BATCH = [20, 60] as const;
 
 export interface Generator {
@@ -146,8 +145,8 @@ export function makeGenerator(
 
   async function postLarge(keyed: boolean): Promise<void> {
     const to = address();
-    const others = Array.from({ length: LARGE - 1 }, (_, i) => `other-${i}@example.org`);
-    await post('/v1/emails', email([to, ...others]), [to], keyed);
+    const others = Array.from({ length: RECIPIENTS_PER_FIELD }, (_, i) => `other-${i}@example.org`);
+    await post('/v1/emails', email(to, { cc: others }), [to], keyed);
   }
 
   async function postScheduled(keyed: boolean): Promise<void> {

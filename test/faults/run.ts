@@ -38,7 +38,15 @@ const names = positionals.length > 0 ? positionals : Object.keys(FAULTS);
 const seed = Number(values.seed);
 /** With all proxies, so that most faults share a stack. */
 const SHARED: Fault['stack'] = {
-  proxies: ['api-postgres', 'api-temporal', 'worker-postgres', 'worker-temporal', 'worker-provider', 'provider-api'],
+  proxies: [
+    'api-postgres',
+    'api-temporal',
+    'worker-postgres',
+    'worker-temporal',
+    'worker-provider',
+    'worker-smtp',
+    'provider-api',
+  ],
 };
 const options: HarnessOptions = {
   seconds: Number(values.seconds),
