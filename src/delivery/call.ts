@@ -23,6 +23,7 @@ import {
 import { KIND_NAMES, logId } from './log-names.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
 import { persist } from './persist.ts';
+import { CALL_CHECK_INTERVAL_MS } from './reconcile.ts';
 import type { WorkerLease } from './worker-lease.ts';
 
 /** Called with the number of messages whose results have become complete. */
@@ -104,7 +105,7 @@ interface DeliveredCall {
 
 /**
  * Makes one provider call. While it is under way, its answers are recorded and applied every RECORD_INTERVAL_MS. It is left under way
- * once only late messages are unanswered: these are attempted again when the call is over, and then have their answers.
+ * once only late messages are unanswered: these are looked at again until the call is over, and then have their answers.
  */
 export async function makeCall<T extends ChannelTypes>(
   deps: DeliveryDeps,
@@ -144,7 +145,8 @@ function lateResult<T extends ChannelTypes>(channel: Channel<T>, message: T['cla
   const { id, provider, claimedAt } = message;
   const ageMs = performance.now() - claimedAt;
   const overInMs = channel.callIsOverInMs({ outcome: null, provider: provider.name, ageMs });
-  return { ...postponed(id, 'The provider has not answered yet.', overInMs), alone: true };
+  const waitMs = Math.min(overInMs, CALL_CHECK_INTERVAL_MS);
+  return { ...postponed(id, 'The provider has not answered yet.', waitMs), alone: true };
 }
 
 /** Records and applies the answers of one call together, every RECORD_INTERVAL_MS until `end`. */

@@ -25,8 +25,8 @@ import {
 /** Concurrent look-ups at a provider: after a restore, each email of a group needs one. */
 const MAX_CONCURRENT_LOOKUPS = 10;
 
-/** A call whose worker may have ended is looked at this often. */
-const WORKER_CHECK_INTERVAL_MS = 20_000;
+/** A call that may be under way is looked at this often: its worker may have ended, or its answer may have arrived. */
+export const CALL_CHECK_INTERVAL_MS = 20_000;
 
 /**
  * The deduplication key of an attempt's result. The result may be recorded several times: by its worker, by that worker again
@@ -154,7 +154,7 @@ async function findEndedCalls<T extends ChannelTypes>(
     over: left.flatMap(({ message, overInMs }) => (overInMs <= 0 ? message : [])),
     results: left.flatMap(({ message: { member, attempt }, overInMs }) => {
       if (overInMs <= 0) return [];
-      const waitMs = ofWorkers.includes(attempt) ? Math.min(overInMs, WORKER_CHECK_INTERVAL_MS) : overInMs;
+      const waitMs = ofWorkers.includes(attempt) ? Math.min(overInMs, CALL_CHECK_INTERVAL_MS) : overInMs;
       return postponed(member.id, 'An earlier call may still be under way.', waitMs);
     }),
   };
