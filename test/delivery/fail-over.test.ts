@@ -75,6 +75,13 @@ describe('after a fail-over', () => {
     assert.deepEqual(await callsOf(id), []);
   });
 
+  test('a session with a server that still recovers is refused, so that the check is made when it has been promoted', async () => {
+    const recovers = Object.assign(new Error('recovery is in progress'), { code: '55000' });
+    const session = { query: () => Promise.reject(recovers) } as unknown as typeof pool;
+    const check = makeFailOverCheck({ pool, lookUp: POSTMARK, messageProviders: [], log });
+    await assert.rejects(check(session), recovers);
+  });
+
   test('the timeline is recorded, which any role may read', async () => {
     await connectWorker(true);
     const { rows } = await pool.query<{ timeline: string }>('SELECT timeline FROM postgres_timeline');
