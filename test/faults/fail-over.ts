@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault } from './fault.ts';
+import type { Fault, FaultContext } from './fault.ts';
 
 /** The replica is behind by at least this time, and at most by twice as much. */
 const LAG_MS = 1_000;
@@ -46,8 +46,17 @@ const lagging: Fault = {
       // Postgres may run under another account.
       execFileSync('chown', ['--reference', stack.cluster, join(stack.cluster, 'recovery.signal')]);
     });
+    // It serves reads before it is promoted.
+    while (await isInRecovery(stack)) await sleep(100);
     await stack.setBehaviour({});
   },
 };
+
+async function isInRecovery({ pool }: FaultContext['stack']): Promise<boolean> {
+  const asking = pool.query<{ isInRecovery: boolean }>('SELECT pg_is_in_recovery() AS "isInRecovery"');
+  // A connection from before may break only now.
+  const answer = await asking.catch(() => undefined);
+  return answer?.rows[0]?.isInRecovery !== false;
+}
 
 export const failOvers: Readonly<Record<string, Fault>> = { 'postgres-fails-over': lagging };
