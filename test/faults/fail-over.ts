@@ -37,7 +37,8 @@ const lagging: Fault = {
     const before = await open();
     await sleep(random.between(LAG_MS, 2 * LAG_MS));
     let after = await open();
-    for (const until = Date.now() + MAX_LAG_MS; after === before && Date.now() < until; after = await open()) await sleep(50);
+    for (const until = Date.now() + MAX_LAG_MS; after === before && Date.now() < until; after = await open())
+      await sleep(50);
     print(`  forgotten: about ${before - after} emails that were sent`);
     await stack.parts.stopFor('postgres', 0, async () => {
       await rm(stack.cluster, { recursive: true });
