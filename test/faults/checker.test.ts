@@ -22,7 +22,7 @@ const GOOD: Evidence = {
 };
 const listed = (status: string, more: object = {}) => [{ id: 'em_a', batch_id: null, to: 'a@x.net', status, ...more }];
 const unanswered = { kind: 'unanswered', to: ['a@x.net'], why: 'ECONNRESET' } as const;
-const refused = { kind: 'refused', to: ['a@x.net'], why: '429' } as const;
+const refused = { kind: 'refused', to: ['a@x.net'], why: '429', isExpected: true } as const;
 
 /** The violations of good evidence with this change. */
 function violationsOf(change: Partial<Evidence>): string[] {
@@ -85,7 +85,12 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
   ],
   [
     'the API refuses a valid request',
-    { sender: [ACCEPTED, { kind: 'refused', to: ['b@x.net'], why: '422 to: must have 1 to 50 items' }] },
+    {
+      sender: [
+        ACCEPTED,
+        { kind: 'refused', to: ['b@x.net'], why: '422 to: must have 1 to 50 items', isExpected: false },
+      ],
+    },
     ['refused: 422 to: must have 1 to 50 items'],
   ],
   [

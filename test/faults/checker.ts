@@ -72,8 +72,6 @@ export interface Verdict {
 const PENDING = new Set(['queued', 'scheduled']);
 /** Statuses of emails and chat-app messages that the provider has. */
 const STATUSES_AFTER_SEND = new Set<string>([...REPORTED_STATUSES, 'read']);
-/** The status of a request beyond a rate limit. */
-const TOO_MANY = '429';
 /** Rounding of the clocks of two processes of one machine. */
 const ROUNDING_MS = 2;
 
@@ -105,7 +103,7 @@ export function check(evidence: Evidence): Verdict {
     else if (existing.length > 0 && existing.length < entry.to.length) {
       violations.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
     }
-    if (entry.kind === 'refused' && !entry.why.startsWith(TOO_MANY)) violations.refused.push(entry.why);
+    if (entry.kind === 'refused' && !entry.isExpected) violations.refused.push(entry.why);
     for (const to of entry.to) {
       known.add(to);
       checkOne(entry, to);

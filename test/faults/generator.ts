@@ -19,7 +19,13 @@ export type SenderEntry =
     }
   /** Ambiguous; with a key, accepted once at most. */
   | { readonly kind: 'unanswered'; readonly to: readonly string[]; readonly why: string }
-  | { readonly kind: 'refused'; readonly to: readonly string[]; readonly why: string }
+  | {
+      readonly kind: 'refused';
+      readonly to: readonly string[];
+      readonly why: string;
+      /** True beyond a rate limit, and if the time of a repeated request has passed. */
+      readonly isExpected: boolean;
+    }
   | { readonly kind: 'canceled'; readonly to: readonly string[] };
 
 /** The mix and the rate of requests. */
@@ -104,12 +110,13 @@ export function makeGenerator(
     const key = keyed ? randomUUID() : undefined;
     const headers = { ...tenant.headers, ...(key !== undefined && { 'idempotency-key': key }) };
     const text = JSON.stringify(body);
+    const due = dueOf(body);
     const until = Date.now() + RETRY_FOR_MS;
     for (;;) {
       const { status, answer } = await ask(agent, stack.url + path, headers, text);
       if (status === 202) {
-        const { id, scheduled_at: due = null } = answer as { id: string; scheduled_at?: string | null };
-        await ledger.write({ kind: 'accepted', to, id, due: due ?? dueOf(body), at: Date.now() });
+        const { id, scheduled_at: dueAt = null } = answer as { id: string; scheduled_at?: string | null };
+        await ledger.write({ kind: 'accepted', to, id, due: dueAt ?? due, at: Date.now() });
         return id;
       }
       const isAmbiguous = status === undefined || status >= 500;
@@ -117,7 +124,9 @@ export function makeGenerator(
       // 409: the first request with this key is still in flight.
       const isRetried = keyed && (isAmbiguous || status === 409 || status === 429) && Date.now() < until && !isOver();
       if (!isRetried) {
-        await ledger.write({ kind: isAmbiguous || status === 409 ? 'unanswered' : 'refused', to, why });
+        const isExpected = status === 429 || (due !== null && Date.parse(due) <= Date.now());
+        const isOpen = isAmbiguous || status === 409;
+        await ledger.write(isOpen ? { kind: 'unanswered', to, why } : { kind: 'refused', to, why, isExpected });
         return undefined;
       }
       await sleep(RETRY_AFTER_MS);
@@ -222,7 +231,11 @@ async function ask(
   }
 }
 
+interface Scheduled {
+  readonly scheduled_at?: string;
+}
+
 function dueOf(body: object): string | null {
-  const { emails } = body as { emails?: readonly { scheduled_at?: string }[] };
-  return emails?.[0]?.scheduled_at ?? null;
+  const { emails, scheduled_at } = body as Scheduled & { readonly emails?: readonly Scheduled[] };
+  return scheduled_at ?? emails?.[0]?.scheduled_at ?? null;
 }
