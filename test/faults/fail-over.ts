@@ -51,6 +51,8 @@ const lagging: Fault = {
     });
     // It serves reads before it is promoted.
     while (await isInRecovery(stack)) await sleep(100);
+    // Its databases are in the same cluster, and it remembers what they have forgotten (docs/maintenance.md).
+    stack.parts.kill('temporal');
     await stack.setBehaviour({});
   },
 };
