@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeFailOverCheck } from '../../src/delivery/fail-over.ts';
+import { endAttempts } from '../../src/store/emails/attempts.ts';
 import type { LookUp } from '../../src/store/emails/stuck.ts';
 import { readTimeline } from '../../src/store/upkeep/forgotten.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { captureLog } from '../support/captured-log.ts';
 import { inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { chatHarness, ScriptedChat } from './chat-harness.ts';
 import { harnessWithProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
@@ -68,11 +70,40 @@ describe('after a fail-over', () => {
     for (const id of [old, later, sent, toMeta]) assert.deepEqual(await callsOf(id), []);
   });
 
+  test('a message whose claim is forgotten is sent by the answer to its call, which is recorded afterwards', async () => {
+    const { accept, deliverOne, email, provider } = harnessWithProvider(pool, orgId);
+    const member = await accept({ scheduled_at: inMs(1_000) });
+    await pool.query('UPDATE emails SET scheduled_at = created_at WHERE id = $1', [member.id]);
+    const chat = await acceptText(pool, orgId, (await connect(pool, orgId)).number);
+    await pool.query(`UPDATE chat_messages SET status = 'scheduled', scheduled_at = created_at WHERE id = $1`, [chat]);
+    await connectWorker(true);
+    // The worker made this call before the fail-over. Its attempt has the number of the one that the check has inserted.
+    const answer = { n: 1, outcome: 'sent', detail: null } as const;
+    await endAttempts(pool, [
+      { ...answer, message_id: member.id, provider_message_id: 'postmark-1' },
+      { ...answer, message_id: chat, provider_message_id: 'SM1' },
+    ]);
+    assert.equal((await email(member.id)).status, 'scheduled');
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.equal((await email(member.id)).status, 'sent');
+    assert.deepEqual(provider.tookIds, []);
+    assert.equal((await chatHarness(pool, new ScriptedChat()).deliver(chat)).state, 'ended');
+    const { rows } = await pool.query('SELECT status FROM chat_messages WHERE id = $1', [chat]);
+    assert.deepEqual(rows, [{ status: 'sent' }]);
+  });
+
   test('marks no email if no provider can be asked', async () => {
     const { accept } = harnessWithProvider(pool, orgId, {}, 'smtp');
     const { id } = await accept();
     await connectWorker(true, { provider: 'smtp', canBeAsked: false });
     assert.deepEqual(await callsOf(id), []);
+  });
+
+  test('a session with a server that still recovers is refused, so that the check is made when it has been promoted', async () => {
+    const recovers = Object.assign(new Error('recovery is in progress'), { code: '55000' });
+    const session = { query: () => Promise.reject(recovers) } as unknown as typeof pool;
+    const check = makeFailOverCheck({ pool, lookUp: POSTMARK, messageProviders: [], log });
+    await assert.rejects(check(session), recovers);
   });
 
   test('the timeline is recorded, which any role may read', async () => {

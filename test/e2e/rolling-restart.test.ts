@@ -77,7 +77,7 @@ test('a rolling restart loses nothing and sends nothing twice', async (t) => {
   await generator.stop();
 
   const provider = readProvider(composed.inbox);
-  const { verdict } = await awaitVerdict(service, tenant, { ...paths, provider });
+  const { verdict } = await awaitVerdict(service, [tenant], { ...paths, provider });
   const { wrong, ...figures } = summary(verdict, []);
   t.diagnostic(JSON.stringify({ ...figures, rolled }));
   assert.deepEqual(wrong, []);

@@ -15,12 +15,14 @@ const GOOD: Evidence = {
   provider: new Map([['a@x.net', [1_000]]]),
   ambiguous: new Map(),
   unresolved: new Set(),
+  unattempted: new Set(),
+  openWorkflows: [],
   events: [{ id: 'ev_1', type: 'email.sent', message: 'em_a' }],
   webhooks: new Set(['ev_1']),
 };
 const listed = (status: string, more: object = {}) => [{ id: 'em_a', batch_id: null, to: 'a@x.net', status, ...more }];
 const unanswered = { kind: 'unanswered', to: ['a@x.net'], why: 'ECONNRESET' } as const;
-const refused = { kind: 'refused', to: ['a@x.net'], why: '422' } as const;
+const refused = { kind: 'refused', to: ['a@x.net'], why: '429', isExpected: true } as const;
 
 /** The violations of good evidence with this change. */
 function violationsOf(change: Partial<Evidence>): string[] {
@@ -64,11 +66,11 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
     { sender: [{ ...ACCEPTED, due: '1970-01-01T00:00:02.000Z' }] },
     ['early: em_a: before its time'],
   ],
-  ['it was refused and is there', { sender: [refused] }, ['contradicted: em_a: stored, though refused: 422']],
+  ['it was refused and is there', { sender: [refused] }, ['contradicted: em_a: stored, though refused: 429']],
   [
     'it was never stored and is at the provider',
     { sender: [refused], api: [], events: [] },
-    ['contradicted: to a@x.net: sent, though it was not accepted: 422'],
+    ['contradicted: to a@x.net: sent, though it was not accepted: 429'],
   ],
   [
     'one key made two emails',
@@ -81,6 +83,22 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
     { sender: [{ ...unanswered, to: ['a@x.net', 'b@x.net'] }] },
     ['contradicted: 1 of 2 members of a batch exist: ECONNRESET'],
   ],
+  [
+    'the API refuses a valid request',
+    {
+      sender: [
+        ACCEPTED,
+        { kind: 'refused', to: ['b@x.net'], why: '422 to: must have 1 to 50 items', isExpected: false },
+      ],
+    },
+    ['refused: 422 to: must have 1 to 50 items'],
+  ],
+  [
+    'it failed without an attempt',
+    { api: listed('failed'), provider: new Map(), unattempted: new Set(['em_a']), unresolved: new Set(['em_a']) },
+    ['unattempted: em_a'],
+  ],
+  ['a workflow is open', { openWorkflows: ['grp_1'] }, ['open: grp_1']],
   ['the sender has no record of it', { sender: [] }, ['contradicted: em_a: unknown to the sender']],
 ];
 for (const [what, change, sentence] of CASES)

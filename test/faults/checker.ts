@@ -21,6 +21,10 @@ export interface Evidence {
   readonly ambiguous: ReadonlyMap<string, number>;
   /** Messages whose last attempt is ambiguous and was not repeated, since all repeats were used up. */
   readonly unresolved: ReadonlySet<string>;
+  /** Messages that failed although no attempt handed them over to a provider. */
+  readonly unattempted: ReadonlySet<string>;
+  /** Ids of workflows of messages that are open. */
+  readonly openWorkflows: readonly string[];
   /** Events of the messages' timelines. */
   readonly events: readonly { readonly id: string; readonly type: string; readonly message: string }[];
   /** Ids of the events that the customer's endpoint has accepted. */
@@ -37,10 +41,16 @@ export interface Violations {
   readonly contradicted: string[];
   /** Failed, though no fault lasts as long as the retries, and not because of an ambiguous attempt. */
   readonly failed: string[];
+  /** Failed without an attempt that handed it over. */
+  readonly unattempted: string[];
+  /** Refused by the API, though the generator's requests are valid. */
+  readonly refused: string[];
   /** At the provider before it was due. */
   readonly early: string[];
   /** Events that the endpoint did not receive. */
   readonly missingWebhooks: string[];
+  /** Workflows that are open although all messages have ended. */
+  readonly open: string[];
 }
 
 export interface Verdict {
@@ -68,7 +78,17 @@ const ROUNDING_MS = 2;
 /** Compares the records of all parties. */
 export function check(evidence: Evidence): Verdict {
   const listed = groupBy(evidence.api, ({ to }) => to);
-  const violations: Violations = { lost: [], twice: [], contradicted: [], failed: [], early: [], missingWebhooks: [] };
+  const violations: Violations = {
+    lost: [],
+    twice: [],
+    contradicted: [],
+    failed: [],
+    unattempted: [],
+    refused: [],
+    early: [],
+    missingWebhooks: [],
+    open: [...evidence.openWorkflows],
+  };
   const pending: string[] = [];
   const known = new Set<string>();
   let accepted = 0;
@@ -83,6 +103,7 @@ export function check(evidence: Evidence): Verdict {
     else if (existing.length > 0 && existing.length < entry.to.length) {
       violations.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
     }
+    if (entry.kind === 'refused' && !entry.isExpected) violations.refused.push(entry.why);
     for (const to of entry.to) {
       known.add(to);
       checkOne(entry, to);
@@ -122,6 +143,7 @@ export function check(evidence: Evidence): Verdict {
 
   function judge({ id, status }: ApiMessage, times: number): void {
     if (PENDING.has(status)) pending.push(`${id}: ${status}`);
+    else if (status === 'failed' && evidence.unattempted.has(id)) violations.unattempted.push(id);
     else if (status === 'failed' && evidence.unresolved.has(id)) unresolved++;
     else if (status === 'failed') violations.failed.push(`${id}: at the provider ${times} times`);
     else if (!STATUSES_AFTER_SEND.has(status)) {

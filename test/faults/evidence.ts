@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
 import type { Evidence, ApiMessage } from './checker.ts';
 import type { SenderEntry } from './generator.ts';
 import { readLedger } from './ledger.ts';
@@ -50,45 +51,76 @@ function readFrom(path: string, offset: number): Buffer {
   }
 }
 
-/** Gathers the records of all parties about a tenant's messages. */
+/** Gathers the records of all parties about the messages of tenants. */
 export async function gatherEvidence(
-  stack: Pick<Stack, 'pool' | 'url'>,
-  tenant: Tenant,
+  stack: Pick<Stack, 'pool' | 'url' | 'temporalAddress'>,
+  tenants: readonly Tenant[],
   ledgers: { readonly sender: string; readonly receiver: string; readonly provider: ProviderLedger },
 ): Promise<Evidence> {
+  const orgIds = tenants.map(({ orgId }) => orgId);
   const { rows: events } = await stack.pool.query<{ id: string; type: string; message: string }>(
-    `SELECT event.id, event.type, email_id AS message FROM email_events AS event JOIN emails ON emails.id = email_id WHERE org_id = $1
+    `SELECT event.id, event.type, email_id AS message FROM email_events AS event JOIN emails ON emails.id = email_id WHERE org_id = ANY ($1)
      UNION ALL
      SELECT event.id, event.type, message_id FROM chat_events AS event JOIN chat_messages AS chat ON chat.id = message_id
-     WHERE org_id = $1`,
-    [tenant.orgId],
+     WHERE org_id = ANY ($1)`,
+    [orgIds],
   );
   const { rows: attempts } = await stack.pool.query<{ message_id: string; count: number }>(
     `SELECT message_id, count(*)::int AS count FROM attempts
      WHERE outcome IN ('risked', 'lost') AND message_id IN (
-       SELECT id FROM emails WHERE org_id = $1 UNION ALL SELECT id FROM chat_messages WHERE org_id = $1
+       SELECT id FROM emails WHERE org_id = ANY ($1) UNION ALL SELECT id FROM chat_messages WHERE org_id = ANY ($1)
      ) GROUP BY message_id`,
-    [tenant.orgId],
+    [orgIds],
   );
-  const { rows: unresolved } = await stack.pool.query<{ message_id: string }>(
-    `SELECT message_id FROM (
-       SELECT DISTINCT ON (message_id) message_id, outcome FROM attempts
-       WHERE message_id IN (
-         SELECT id FROM emails WHERE org_id = $1 AND status = 'failed'
-         UNION ALL SELECT id FROM chat_messages WHERE org_id = $1 AND status = 'failed'
-       ) ORDER BY message_id, n DESC
-     ) AS last WHERE outcome = 'unknown'`,
-    [tenant.orgId],
+  const { rows: failed } = await stack.pool.query<{ id: string; outcome: string | null; attempted: boolean }>(
+    `SELECT message.id, (SELECT outcome FROM attempts WHERE message_id = message.id ORDER BY n DESC LIMIT 1),
+            EXISTS (SELECT FROM attempts WHERE message_id = message.id AND handed_over IS DISTINCT FROM false) AS attempted
+     FROM (
+       SELECT id FROM emails WHERE org_id = ANY ($1) AND status = 'failed'
+       UNION ALL SELECT id FROM chat_messages WHERE org_id = ANY ($1) AND status = 'failed'
+     ) AS message`,
+    [orgIds],
   );
+  const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => id));
+  const lists = tenants.flatMap((tenant) => [list(stack, tenant, 'emails'), list(stack, tenant, 'chatapp')]);
   return {
     sender: readLedger<SenderEntry>(ledgers.sender),
-    api: [...(await list(stack, tenant, 'emails')), ...(await list(stack, tenant, 'chatapp'))],
+    api: (await Promise.all(lists)).flat(),
     provider: ledgers.provider.read(),
     ambiguous: new Map(attempts.map(({ message_id, count }) => [message_id, count])),
-    unresolved: new Set(unresolved.map(({ message_id }) => message_id)),
+    unresolved: idsOf(failed.filter(({ outcome }) => outcome === 'unknown')),
+    unattempted: idsOf(failed.filter(({ attempted }) => !attempted)),
+    openWorkflows: await findOpenWorkflows(stack.temporalAddress, orgIds),
     events,
     webhooks: new Set(readLedger<ReceiverEntry>(ledgers.receiver).map(({ id }) => id)),
   };
+}
+
+/**
+ * Returns the ids of open workflows that deliver messages of these organizations, or of several. Temporal's list may be outdated, so
+ * each is looked up.
+ */
+async function findOpenWorkflows(address: string, orgIds: readonly string[]): Promise<string[]> {
+  const connection = await Connection.connect({ address });
+  try {
+    const { workflow } = new Client({ connection });
+    const owners = orgIds.map((id) => `'${id}'`).join(', ');
+    const types = `'deliverEmail', 'deliverGroup', 'deliverChat', 'deliverSms'`;
+    const query = `ExecutionStatus = 'Running' AND (OrgId IN (${owners}) OR OrgId IS NULL) AND WorkflowType IN (${types})`;
+    const open: string[] = [];
+    for await (const { workflowId, runId } of workflow.list({ query })) {
+      const run = await workflow.getHandle(workflowId, runId).describe().catch(ignoreForgotten);
+      if (run?.status.name === 'RUNNING') open.push(workflowId);
+    }
+    return open;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Temporal's list may contain workflows that a fail-over of its database has made it forget. */
+function ignoreForgotten(error: unknown): undefined {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
 /** All messages that the API lists. */

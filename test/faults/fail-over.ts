@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault } from './fault.ts';
+import type { Fault, FaultContext } from './fault.ts';
 
-/** The replica is behind by at least this time, and at most by twice as much. */
+/** The replica is behind by at least this time, and at most by twice as much, or longer until something can be forgotten. */
 const LAG_MS = 1_000;
+const MAX_LAG_MS = 20_000;
 /** Emails that are due at the moment of the copy, so that many are sent in the time that is forgotten. */
 const DUE = 300;
 const DUE_IN_MS = 6_000;
@@ -35,7 +36,9 @@ const lagging: Fault = {
     };
     const before = await open();
     await sleep(random.between(LAG_MS, 2 * LAG_MS));
-    const after = await open();
+    let after = await open();
+    for (const until = Date.now() + MAX_LAG_MS; after === before && Date.now() < until; after = await open())
+      await sleep(50);
     print(`  forgotten: about ${before - after} emails that were sent`);
     await stack.parts.stopFor('postgres', 0, async () => {
       await rm(stack.cluster, { recursive: true });
@@ -46,8 +49,19 @@ const lagging: Fault = {
       // Postgres may run under another account.
       execFileSync('chown', ['--reference', stack.cluster, join(stack.cluster, 'recovery.signal')]);
     });
+    // It serves reads before it is promoted.
+    while (await isInRecovery(stack)) await sleep(100);
+    // Its databases are in the same cluster, and it remembers what they have forgotten (docs/maintenance.md).
+    stack.parts.kill('temporal');
     await stack.setBehaviour({});
   },
 };
+
+async function isInRecovery({ pool }: FaultContext['stack']): Promise<boolean> {
+  const asking = pool.query<{ isInRecovery: boolean }>('SELECT pg_is_in_recovery() AS "isInRecovery"');
+  // A connection from before may break only now.
+  const answer = await asking.catch(() => undefined);
+  return answer?.rows[0]?.isInRecovery !== false;
+}
 
 export const failOvers: Readonly<Record<string, Fault>> = { 'postgres-fails-over': lagging };

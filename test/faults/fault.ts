@@ -4,11 +4,14 @@ import type { Random } from './random.ts';
 import type { Receiver } from './receiver.ts';
 import type { Stack, StackOptions } from './stack.ts';
 import type { Watcher, TcpProxy } from './proxy.ts';
+import type { Tenant } from './tenant.ts';
 
 /** The stack and the parties that a fault can disturb while messages are sent. */
 export interface FaultContext {
   readonly stack: Stack;
   readonly generator: Generator;
+  /** Makes a further organization, whose messages count too. Its generator sends only what the fault posts. */
+  readonly addTenant: () => Promise<{ readonly tenant: Tenant; readonly generator: Generator }>;
   readonly receiver: Receiver;
   readonly random: Random;
   /** How long a part is frozen, stopped or broken. */

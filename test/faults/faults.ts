@@ -3,6 +3,7 @@ import type { PartName } from '../../src/main/dev-file.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { clocks } from './clocks.ts';
 import { diskFaults } from './disk.ts';
+import { drains } from './drain.ts';
 import { failOvers } from './fail-over.ts';
 import { awaitTraffic, type Fault, repeatedly, type FaultContext } from './fault.ts';
 import { providerFaults } from './provider-faults.ts';
@@ -350,6 +351,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'simulator-away': stopPart('simulator'),
   'simulator-freeze': freeze('simulator'),
   ...providerFaults,
+  ...drains,
   ...others,
   ...hostFaults,
   ...failOvers,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { RECIPIENTS_PER_FIELD } from '../../src/domain/limits.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 import type { Stack } from './stack.ts';
@@ -18,7 +19,13 @@ export type SenderEntry =
     }
   /** Ambiguous; with a key, accepted once at most. */
   | { readonly kind: 'unanswered'; readonly to: readonly string[]; readonly why: string }
-  | { readonly kind: 'refused'; readonly to: readonly string[]; readonly why: string }
+  | {
+      readonly kind: 'refused';
+      readonly to: readonly string[];
+      readonly why: string;
+      /** True beyond a rate limit, and if the time of a repeated request has passed. */
+      readonly isExpected: boolean;
+    }
   | { readonly kind: 'canceled'; readonly to: readonly string[] };
 
 /** The mix and the rate of requests. */
@@ -59,8 +66,6 @@ const ANSWER_TIMEOUT_MS = 20_000;
 /** A request with a key is repeated for this long. */
 const RETRY_FOR_MS = 90_000;
 const RETRY_AFTER_MS = 300;
-/** One more than Postmark accepts. */
-const LARGE = 51;
 const BATCH = [20, 60] as const;
 
 export interface Generator {
@@ -105,12 +110,13 @@ export function makeGenerator(
     const key = keyed ? randomUUID() : undefined;
     const headers = { ...tenant.headers, ...(key !== undefined && { 'idempotency-key': key }) };
     const text = JSON.stringify(body);
+    const due = dueOf(body);
     const until = Date.now() + RETRY_FOR_MS;
     for (;;) {
       const { status, answer } = await ask(agent, stack.url + path, headers, text);
       if (status === 202) {
-        const { id, scheduled_at: due = null } = answer as { id: string; scheduled_at?: string | null };
-        await ledger.write({ kind: 'accepted', to, id, due: due ?? dueOf(body), at: Date.now() });
+        const { id, scheduled_at: dueAt = null } = answer as { id: string; scheduled_at?: string | null };
+        await ledger.write({ kind: 'accepted', to, id, due: dueAt ?? due, at: Date.now() });
         return id;
       }
       const isAmbiguous = status === undefined || status >= 500;
@@ -118,7 +124,9 @@ export function makeGenerator(
       // 409: the first request with this key is still in flight.
       const isRetried = keyed && (isAmbiguous || status === 409 || status === 429) && Date.now() < until && !isOver();
       if (!isRetried) {
-        await ledger.write({ kind: isAmbiguous || status === 409 ? 'unanswered' : 'refused', to, why });
+        const isExpected = status === 429 || (due !== null && Date.parse(due) <= Date.now());
+        const isOpen = isAmbiguous || status === 409;
+        await ledger.write(isOpen ? { kind: 'unanswered', to, why } : { kind: 'refused', to, why, isExpected });
         return undefined;
       }
       await sleep(RETRY_AFTER_MS);
@@ -146,8 +154,8 @@ export function makeGenerator(
 
   async function postLarge(keyed: boolean): Promise<void> {
     const to = address();
-    const others = Array.from({ length: LARGE - 1 }, (_, i) => `other-${i}@example.org`);
-    await post('/v1/emails', email([to, ...others]), [to], keyed);
+    const others = Array.from({ length: RECIPIENTS_PER_FIELD }, (_, i) => `other-${i}@example.org`);
+    await post('/v1/emails', email(to, { cc: others }), [to], keyed);
   }
 
   async function postScheduled(keyed: boolean): Promise<void> {
@@ -223,7 +231,11 @@ async function ask(
   }
 }
 
+interface Scheduled {
+  readonly scheduled_at?: string;
+}
+
 function dueOf(body: object): string | null {
-  const { emails } = body as { emails?: readonly { scheduled_at?: string }[] };
-  return emails?.[0]?.scheduled_at ?? null;
+  const { emails, scheduled_at } = body as Scheduled & { readonly emails?: readonly Scheduled[] };
+  return scheduled_at ?? emails?.[0]?.scheduled_at ?? null;
 }

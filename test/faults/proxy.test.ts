@@ -66,3 +66,24 @@ test('keeps a stranded connection open without data, and passes new ones', async
   proxy.strand(1);
   await once(third.socket, 'close');
 });
+
+test('gives a connection no answers once its request matches, and answers others', async (t) => {
+  const proxy = await echo(t);
+  const echoed: string[] = [];
+  proxy.watch((direction, data) => direction === 'response' && echoed.push(data.toString()));
+  const end = proxy.mute((data) => data.includes('secret'));
+  const [muted, other] = [visit(proxy), visit(proxy)];
+  muted.socket.write('one');
+  await eventually('it is echoed', () => muted.heard() === 'one');
+  muted.socket.write('secret');
+  await eventually('the server answers', () => echoed.includes('secret'));
+  muted.socket.write('two');
+  other.socket.write('three');
+  await eventually('others are answered', () => other.heard() === 'three' && echoed.includes('two'));
+  assert.equal(muted.heard(), 'one');
+  end();
+  other.socket.write(' secret');
+  await eventually('later ones are answered', () => other.heard() === 'three secret');
+  muted.socket.destroy();
+  other.socket.destroy();
+});

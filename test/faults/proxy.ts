@@ -21,6 +21,8 @@ export interface TcpProxy {
    * closed, as when a host loses its power. New connections pass.
    */
   readonly strand: (ms: number) => void;
+  /** Gives a connection no more answers once its request matches, until it ends. @returns a function that lets later ones pass */
+  readonly mute: (matches: (data: Buffer) => boolean) => () => void;
   /** Calls `watcher` with all data before it is forwarded; it may hold it back. @returns a function that ends this */
   readonly watch: (watcher: Watcher) => () => void;
   readonly close: () => Promise<void>;
@@ -31,6 +33,7 @@ interface Lane {
   readonly from: Socket;
   readonly to: Socket;
   readonly kept: Buffer[];
+  isMuted: boolean;
 }
 
 /** Opens a proxy on loopback to a port. */
@@ -39,6 +42,7 @@ export async function startProxy(target: number, host = '127.0.0.1'): Promise<Tc
   const stranded = new Set<Lane>();
   const watchers = new Set<Watcher>();
   const held = new Set<Direction>();
+  const mutes = new Set<(data: Buffer) => boolean>();
   let isShut = false;
 
   const server = createServer({ noDelay: true }, (near) => {
@@ -49,16 +53,18 @@ export async function startProxy(target: number, host = '127.0.0.1'): Promise<Tc
     }
     const far = connect({ port: target, host, noDelay: true });
     far.on('error', () => undefined);
-    proxyTo({ direction: 'request', from: near, to: far, kept: [] });
-    proxyTo({ direction: 'response', from: far, to: near, kept: [] });
+    const answers: Lane = { direction: 'response', from: far, to: near, kept: [], isMuted: false };
+    proxyTo({ direction: 'request', from: near, to: far, kept: [], isMuted: false }, answers);
+    proxyTo(answers);
   });
 
-  function proxyTo(lane: Lane): void {
+  function proxyTo(lane: Lane, answers = lane): void {
     const { direction, from, to, kept } = lane;
     lanes.add(lane);
     from.on('data', (data: Buffer) => {
       for (const watcher of watchers) watcher(direction, data);
-      if (stranded.has(lane)) return;
+      if (direction === 'request' && [...mutes].some((matches) => matches(data))) answers.isMuted = true;
+      if (stranded.has(lane) || lane.isMuted) return;
       if (held.has(direction)) kept.push(data);
       else to.write(data);
     });
@@ -102,6 +108,10 @@ export async function startProxy(target: number, host = '127.0.0.1'): Promise<Tc
         lane.from.pause();
       }
       setTimeout(() => dead.forEach(bury), ms).unref();
+    },
+    mute(matches) {
+      mutes.add(matches);
+      return () => mutes.delete(matches);
     },
     watch(watcher) {
       watchers.add(watcher);

@@ -20,7 +20,13 @@ import { startProxy, type TcpProxy } from './proxy.ts';
 
 /** Connections that a fault may disturb, by client and server. */
 export type ProxyName =
-  'api-postgres' | 'api-temporal' | 'worker-postgres' | 'worker-temporal' | 'worker-provider' | 'provider-api';
+  | 'api-postgres'
+  | 'api-temporal'
+  | 'worker-postgres'
+  | 'worker-temporal'
+  | 'worker-provider'
+  | 'worker-smtp'
+  | 'provider-api';
 type Service = 'api' | 'worker' | 'simulator';
 
 export interface StackOptions {
@@ -107,7 +113,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const url = `http://127.0.0.1:${api}`;
     const reports = `http://127.0.0.1:${await proxyTo('provider-api', api)}`;
     const shared = {
-      ...sharedSettings(home, secrets, { url: reports, smtpPort: smtp, files: options.files }),
+      ...sharedSettings(home, secrets, {
+        url: reports,
+        smtpPort: await proxyTo('worker-smtp', smtp),
+        files: options.files,
+      }),
       ...chatSettings(secrets),
       ...RETRIES,
     };

@@ -58,8 +58,8 @@ export async function claim(
       open.map(({ message_id }) => message_id),
       open.map(({ worker }) => worker),
     );
-    // An ambiguous email was claimed before, unless a restored backup is older than its claim.
-    const scheduled = [...due, ...ambiguous].filter((email) => email.status === 'scheduled');
+    // An email with an attempt was claimed before, unless a restored backup or a fail-over has forgotten its claim.
+    const scheduled = [...due, ...ambiguous, ...emailsOf('unapplied')].filter((email) => email.status === 'scheduled');
     await project(
       client,
       'claimed',

@@ -58,11 +58,14 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       return done(blocked);
     }
     if (attempt && isAmbiguous(attempt)) {
-      // It was claimed before, unless a restored backup is older than its claim.
+      // It was claimed before, unless a restored backup or a fail-over has forgotten its claim.
       await markClaimed(client, stored);
       return { kind: 'ambiguous', message: { member, attempt, stored } };
     }
-    if (attempt && hasFinalOutcome(attempt)) return { kind: 'unapplied', message: { member, attempt, stored } };
+    if (attempt && hasFinalOutcome(attempt)) {
+      await markClaimed(client, stored);
+      return { kind: 'unapplied', message: { member, attempt, stored } };
+    }
     if (stored.suspendedForMs !== null) return done(suspendedResult(id, stored.suspendedForMs));
     await markClaimed(client, stored);
     const { number, overdueMs } = stored;

@@ -211,10 +211,10 @@ export function inTransaction<T>(db: Db, work: (client: Db, commitWith: CommitWi
 
 /**
  * SQLSTATE classes and codes of transient failures: connection lost, password replaced before the process was restarted,
- * deadlock or serialization failure, server starting or stopping, read-only after a fail-over, out of resources, failures of
- * its machine, statement, lock and idle timeouts.
+ * deadlock or serialization failure, server starting or stopping, read-only or in recovery during a fail-over, out of resources, failures
+ * of its machine, statement, lock and idle timeouts.
  */
-const UNREACHABLE_STATES = /^(?:08|25006|28|40|53|58|57P0[1-4]|57014|25P03|55P03)/;
+const UNREACHABLE_STATES = /^(?:08|25006|28|40|53|55000|58|57P0[1-4]|57014|25P03|55P03)/;
 const UNREACHABLE_CODES = new Set([
   'EADDRNOTAVAIL',
   'EAI_AGAIN',
