@@ -24,7 +24,6 @@ import {
 import { KIND_NAMES, logId } from './log-names.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
 import { persist } from './persist.ts';
-import { CALL_CHECK_INTERVAL_MS } from './reconcile.ts';
 import type { WorkerLease } from './worker-lease.ts';
 
 /** Called with the number of messages whose results have become complete. */
