@@ -42,7 +42,13 @@ function formsOf(password: string): string[] {
 
 const fold = (text: string): string => text.normalize('NFKC').toLowerCase().trim();
 const lettersAndDigits = (text: string): string => fold(text).replace(/[^\p{L}\p{M}\p{N}]/gu, '');
-const withoutDigitsAround = (text: string): string => lettersAndDigits(text).replace(/^\p{N}+|\p{N}+$/gu, '');
+
+function withoutDigitsAround(text: string): string {
+  const characters = [...lettersAndDigits(text)];
+  const isLetter = (character: string): boolean => !/\p{N}/u.test(character);
+  const from = characters.findIndex(isLetter);
+  return from === -1 ? '' : characters.slice(from, characters.findLastIndex(isLetter) + 1).join('');
+}
 
 let commonPasswords: Promise<ReadonlySet<string>> | undefined;
 

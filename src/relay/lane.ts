@@ -15,7 +15,7 @@ import { findClaimed, findUnclaimed } from '../store/outbox/unclaimed.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 import { GroupingPace } from './grouping-pace.ts';
 import { needsToken, plan, type PlannedGroup } from './plan.ts';
-import type { TemporalUnreachable } from './relay.ts';
+import type { TemporalUnreachable } from './errors.ts';
 import { makeStartLimit, type StartLimit } from './start-limit.ts';
 import { UnclaimedStarts } from './unclaimed-starts.ts';
 

@@ -10,6 +10,7 @@ import {
 } from '../store/outbox/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { outboxDispatched } from '../telemetry/topics.ts';
+import { TemporalUnreachable, WorkflowStillOpen } from './errors.ts';
 import { Lane, MAX_DISPATCHED_ROWS, type Next } from './lane.ts';
 import { makeLease } from './lease.ts';
 
@@ -23,12 +24,6 @@ export interface RelayDeps {
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
-
-/** Temporal cannot be reached, is overloaded, or refuses every request; the rows are valid. */
-export class TemporalUnreachable extends Error {}
-
-/** The workflow that a row restarts has a run that may be about to end; the row is dispatched again later. */
-export class WorkflowStillOpen extends Error {}
 
 export interface Relay {
   /** Signals that the outbox may have rows. Cheap: calls are coalesced into one poll. */

@@ -10,7 +10,7 @@ import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
 import type { DeliveryRow, EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
-import { TemporalUnreachable, WorkflowStillOpen } from './relay.ts';
+import { TemporalUnreachable, WorkflowStillOpen } from './errors.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
 const CHANNEL = defineSearchAttributeKey('Channel', 'KEYWORD');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { projectMessageReports } from '../../src/projection/messages.ts';
-import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/relay.ts';
+import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/errors.ts';
 import type { GroupRow, MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { acceptSms, acceptText, connect, TO } from '../store/chats.ts';
 import { accept, inMs, newEmail } from '../store/mail.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'node:test';
-import { TemporalUnreachable } from '../../src/relay/relay.ts';
+import { TemporalUnreachable } from '../../src/relay/errors.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
 import { acceptMany } from '../store/mail.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'node:test';
-import { TemporalUnreachable } from '../../src/relay/relay.ts';
+import { TemporalUnreachable } from '../../src/relay/errors.ts';
 import type { GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import type { QueryConfig } from 'pg';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';

@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { makeTemporalDispatcher, SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
-import { TemporalUnreachable } from '../../src/relay/relay.ts';
+import { TemporalUnreachable } from '../../src/relay/errors.ts';
 import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { inMs } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';

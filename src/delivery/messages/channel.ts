@@ -1,10 +1,11 @@
 import { isWindowError, WINDOW_CLOSED } from '../../domain/chat/window.ts';
+import { groupBy } from '../../lib/group.ts';
 import { maskNumbers } from '../../lib/mask.ts';
 import { storableText } from '../../lib/text.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import type { ChatOutcome, CreationPeriod } from '../../providers/chat-provider.ts';
-import { type Attempt, hasOutcome } from '../../store/emails/attempts.ts';
+import { type Attempt, findWithOutcomes } from '../../store/emails/attempts.ts';
 import {
   findAmbiguousOthers,
   findNumberOf,
@@ -15,6 +16,7 @@ import {
   type StoredMessage,
 } from '../../store/messages/delivery.ts';
 import { postponeMessageChecks } from '../../store/messages/stuck.ts';
+import { gather } from '../../store/postgres/gather.ts';
 import { transaction } from '../../store/postgres/pool.ts';
 import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, NO_CONNECTION, retryResult } from '../call.ts';
 import { type CallResult, type Channel, type DeliveryStatus, uncalled } from '../contract.ts';
@@ -41,21 +43,17 @@ const MAX_CODE_LENGTH = 100;
 /** The reason for a retry of a message whose attempt no longer has the outcome of the answer. */
 const SUPERSEDED_REASON = 'Its attempt was superseded before the answer was applied.';
 
-/** Chat-app messages or SMS: one message per provider call, from the number that its row names. */
+/** Answers that are applied by one transaction. */
+const MAX_APPLIED = 100;
+
+/**
+ * Chat-app messages or SMS: one message per provider call, from the number that its row names. The answers to messages that are sent with
+ * one channel share transactions.
+ */
 export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel<MessageTypes> {
   const providerOf = ({ number }: StoredMessage) => (number ? deps.providerOf(number) : undefined);
 
-  /** Applies an answer that ends a message, unless a report has requeued the message since the answer was recorded. */
-  async function applyFinal(answer: FinalAnswer): Promise<CallResult> {
-    const { message_id: id, provider, outcome } = answer;
-    const ended = outcome === 'sent' ? 'sent' : 'failed';
-    return transaction(deps.pool, async (client) => {
-      const [, isCurrent] = await Promise.all([lockMessageStatuses(client, [id]), hasOutcome(client, answer)]);
-      if (!isCurrent) return { id, state: 'again', reason: SUPERSEDED_REASON, afterMs: 0 };
-      const statuses = await projectMessages(client, ended, [changeOf(answer)]);
-      return { id, state: 'ended', status: statuses.get(id) ?? ended, provider };
-    });
-  }
+  const applyFinal = gather((answers: readonly FinalAnswer[]) => applyFinals(deps, answers), MAX_APPLIED);
 
   return {
     kind,
@@ -166,6 +164,37 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
 type FinalAnswer = Pick<Attempt, 'message_id' | 'n' | 'provider' | 'detail' | 'code' | 'provider_message_id'> & {
   readonly outcome: 'sent' | 'refused';
 };
+
+/** Applies answers that end messages, unless a report has requeued a message since its answer was recorded. */
+function applyFinals(deps: Pick<MessageDeps, 'pool'>, answers: readonly FinalAnswer[]): Promise<CallResult[]> {
+  return transaction(deps.pool, async (client) => {
+    const [, current] = await Promise.all([
+      lockMessageStatuses(
+        client,
+        answers.map(({ message_id }) => message_id),
+      ),
+      findWithOutcomes(client, answers),
+    ]);
+    const currentKeys = new Set(current.map(attemptKey));
+    const applied = answers.filter((answer) => currentKeys.has(attemptKey(answer)));
+    const statuses = new Map<string, DeliveryStatus>();
+    for (const [change, same] of groupBy(applied, statusAfter))
+      for (const [id, status] of await projectMessages(client, change, same.map(changeOf))) statuses.set(id, status);
+    return answers.map((answer): CallResult => {
+      const { message_id: id, provider } = answer;
+      if (!currentKeys.has(attemptKey(answer))) return { id, state: 'again', reason: SUPERSEDED_REASON, afterMs: 0 };
+      return { id, state: 'ended', status: statuses.get(id) ?? statusAfter(answer), provider };
+    });
+  });
+}
+
+function attemptKey({ message_id, n, outcome }: Pick<Attempt, 'message_id' | 'n' | 'outcome'>): string {
+  return `${message_id} ${n} ${outcome}`;
+}
+
+function statusAfter({ outcome }: FinalAnswer): 'sent' | 'failed' {
+  return outcome === 'sent' ? 'sent' : 'failed';
+}
 
 function changeOf(answer: FinalAnswer) {
   const { message_id: id, provider, outcome, detail, code, provider_message_id } = answer;

@@ -49,6 +49,7 @@ export function makeMessageGroups(deps: MessageDeps) {
     stopping: Stopping,
   ): Promise<MemberResult[]> {
     const ofGroup = { ...deps, stopping };
+    const ofKind = messageChannel(ofGroup, channel);
     const messages = await readGroupedMessages(
       deps.pool,
       members.map(({ id }) => id),
@@ -65,7 +66,7 @@ export function makeMessageGroups(deps: MessageDeps) {
       const release = await slots.take(1, { holder: message?.org_id });
       try {
         if (stopping.aborted) return postponed(member.id, 'Its group leaves the worker to others.', 0);
-        const result = await deliverMessage(ofGroup, messageChannel(ofGroup, channel), member);
+        const result = await deliverMessage(ofGroup, ofKind, member);
         refusals.record(message?.number_id, result);
         return result;
       } finally {

@@ -5,7 +5,7 @@ import type { EmailChangeInput } from './changes.ts';
 import type { StoredContent } from './contents.ts';
 import type { Email } from './emails.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, executeOne, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { COPIES } from '../limits/quota.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
@@ -348,15 +348,17 @@ async function deleteAttempts(db: Db, attempts: readonly Pick<Attempt, 'message_
   });
 }
 
-/** Returns true if an attempt has this outcome. */
-export function hasOutcome(
+/** Returns those of these attempts that have these outcomes. */
+export function findWithOutcomes(
   db: Db,
-  { message_id, n, outcome }: Pick<AttemptEnding, 'message_id' | 'n' | 'outcome'>,
-): Promise<boolean> {
-  return executeOne(db, {
-    name: 'has_outcome',
-    text: 'SELECT FROM attempts WHERE message_id = $1 AND n = $2 AND outcome = $3',
-    values: [message_id, n, outcome],
+  attempts: readonly Pick<AttemptEnding, 'message_id' | 'n' | 'outcome'>[],
+): Promise<Pick<Attempt, 'message_id' | 'n' | 'outcome'>[]> {
+  return queryRows(db, {
+    name: 'find_with_outcomes',
+    text: `SELECT message_id, n, outcome FROM attempts
+           WHERE (message_id, n, outcome) IN (SELECT * FROM unnest($1::text[], $2::integer[], $3::text[]))
+             AND message_id = ANY ($1)`,
+    values: columns(attempts, 'message_id', 'n', 'outcome'),
   });
 }
 
