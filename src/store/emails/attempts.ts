@@ -50,13 +50,15 @@ const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
 
 /**
  * Locks the rows of emails until the caller's transaction ends, in the order of their ids. It is a statement of its own: if one that
- * waits also reads copies, it does not see those that the previous holder recorded, and it crashed Postgres 18.4.
+ * waits also reads copies, it does not see those that the previous holder recorded, and Postgres 18.4 crashes or reads those of
+ * another email (decision 188).
+ * @param orgId when given, only that organization's emails
  */
-function lockRows(client: Db, ids: readonly string[]): Promise<unknown> {
-  return queryRows(client, {
+export async function lockRows(client: Db, ids: readonly string[], orgId: string | null = null): Promise<void> {
+  await execute(client, {
     name: 'lock_emails',
-    text: 'SELECT FROM emails WHERE id = ANY ($1) ORDER BY id FOR UPDATE',
-    values: [ids],
+    text: 'SELECT FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR org_id = $2) ORDER BY id FOR UPDATE',
+    values: [ids, orgId],
   });
 }
 

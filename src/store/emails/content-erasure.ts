@@ -1,3 +1,4 @@
+import { lockRows } from './attempts.ts';
 import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
@@ -14,10 +15,11 @@ export interface ContentErasure {
  * @returns a result for each email that the organization has
  */
 export async function eraseContents(db: Db, orgId: string, ids: readonly string[]): Promise<ContentErasure[]> {
+  await lockRows(db, ids, orgId);
   const rows = await queryRows<ContentErasure>(db, {
-    name: 'lock_contents',
+    name: 'find_open_contents',
     text: `SELECT id, ${IS_OPEN('email')} AS is_open
-           FROM emails AS email WHERE id = ANY ($1) AND org_id = $2 ORDER BY id FOR UPDATE`,
+           FROM emails AS email WHERE id = ANY ($1) AND org_id = $2 ORDER BY id`,
     values: [ids, orgId],
   });
   const ended = rows.filter(({ is_open: isOpen }) => !isOpen).map(({ id }) => id);

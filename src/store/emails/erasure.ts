@@ -1,3 +1,4 @@
+import { lockRows } from './attempts.ts';
 import type { Email } from './emails.ts';
 import { IS_OPEN } from './recipients.ts';
 import type { ErasureRecord } from '../files/erasure-records.ts';
@@ -79,11 +80,12 @@ export interface AddressedEmail extends Readonly<Pick<Email, 'id' | 'to' | 'cc' 
 }
 
 /** Locks emails, in the order of their ids. */
-export function lockAddressed(db: Db, ids: readonly string[]): Promise<AddressedEmail[]> {
+export async function lockAddressed(db: Db, ids: readonly string[]): Promise<AddressedEmail[]> {
+  await lockRows(db, ids);
   return queryRows(db, {
-    name: 'lock_addressed',
+    name: 'find_addressed',
     text: `SELECT id, "to", cc, bcc, reply_to, ${IS_OPEN('email')} AS is_open
-           FROM emails AS email WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
+           FROM emails AS email WHERE id = ANY ($1) ORDER BY id`,
     values: [ids],
   });
 }

@@ -206,10 +206,14 @@ export async function failCopies(
     text: `UPDATE email_recipients AS known
            SET status = 'failed', changed_at = clock_timestamp(),
                error = coalesce(CASE WHEN known.call = '' THEN known.error || ' ' || input.after_deferral END, input.error)
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS input(email_id, error, call, after_deferral)
+           FROM (
+             -- Not in the condition, which is evaluated again after a wait for a lock (decision 188).
+             SELECT *, EXISTS (SELECT FROM email_recipients AS copy
+                               WHERE copy.email_id = input.email_id AND copy.call = input.call OFFSET 0) AS has_copies
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS input(email_id, error, call, after_deferral) OFFSET 0
+           ) AS input
            WHERE known.email_id = input.email_id AND known.email_id = ANY ($1) AND known.status = 'queued'
-             AND (input.call IS NULL OR known.call = input.call OR NOT EXISTS (
-                   SELECT FROM email_recipients AS copy WHERE copy.email_id = input.email_id AND copy.call = input.call OFFSET 0))
+             AND (input.call IS NULL OR known.call = input.call OR NOT input.has_copies)
            RETURNING known.email_id, known.recipient, known.error`,
     values: columns(failed, 'id', 'error', 'call', 'afterDeferral'),
   });

@@ -1,3 +1,4 @@
+import { lockRows } from './attempts.ts';
 import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, inTransaction, queryColumn, queryRows } from '../postgres/pool.ts';
 import type { EmailProviderName } from '../../domain/email/email.ts';
@@ -172,6 +173,7 @@ export async function requeueEmails(
   { provider, canBeAsked }: LookUp,
 ): Promise<string[]> {
   await execute(db, { name: 'lock_put_back', text: `SELECT pg_advisory_xact_lock($1)`, values: [PUT_BACK_LOCK] });
+  await lockRows(db, ids);
   return queryColumn(db, {
     name: 'put_back_emails',
     text: `WITH open AS MATERIALIZED (
@@ -186,7 +188,7 @@ export async function requeueEmails(
                FROM emails
                WHERE id = requested.id AND workflow_id = $1
                  AND ${IS_OPEN('emails')}
-               FOR UPDATE
+               OFFSET 0
              ) AS email
            ), ambiguous AS (
              ${insertAmbiguousAttempts(LAST_PROVIDER, 'now()', '$5', 'may_have_forgotten')}
