@@ -44,7 +44,7 @@ const fold = (text: string): string => text.normalize('NFKC').toLowerCase().trim
 const lettersAndDigits = (text: string): string => fold(text).replace(/[^\p{L}\p{M}\p{N}]/gu, '');
 
 function withoutDigitsAround(text: string): string {
-  const characters = [...lettersAndDigits(text)];
+  const characters = Array.from(lettersAndDigits(text));
   const isLetter = (character: string): boolean => !/\p{N}/u.test(character);
   const from = characters.findIndex(isLetter);
   return from === -1 ? '' : characters.slice(from, characters.findLastIndex(isLetter) + 1).join('');
